@@ -1,16 +1,27 @@
 """Between 8-bit sRGB and linear light, in torch."""
 
+from functools import lru_cache
+
 import torch
 from torch import Tensor
 
 LUMINANCE = (0.2126, 0.7152, 0.0722)
 
 
+@lru_cache(64)
+def constant(values: tuple[float, ...] | tuple[tuple[float, ...], ...], device: torch.device) -> Tensor:
+    """Numbers as a tensor, sent to the device once: sending makes a GPU wait."""
+    return torch.tensor(values, dtype=torch.float32, device=device)
+
+
+def linear(value: Tensor) -> Tensor:
+    """sRGB in [0, 1] to linear light."""
+    return torch.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
+
+
 def decode(picture: Tensor) -> Tensor:
     """8-bit sRGB of any shape to linear light in [0, 1], by a table."""
-    value = torch.arange(256, dtype=torch.float32, device=picture.device) / 255
-    table = torch.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
-    return table[picture.long()]
+    return linear(torch.arange(256, device=picture.device) / 255)[picture.int()]
 
 
 def encode(light: Tensor) -> Tensor:
@@ -26,5 +37,5 @@ def quantise(value: Tensor) -> Tensor:
 
 def luminance(light: Tensor) -> Tensor:
     """Luminance (B, 1, H, W) of linear light (B, 3, H, W)."""
-    weights = torch.tensor(LUMINANCE, device=light.device).view(1, 3, 1, 1)
-    return (light * weights).sum(1, keepdim=True)
+    red, green, blue = LUMINANCE
+    return red * light[:, :1] + green * light[:, 1:2] + blue * light[:, 2:]

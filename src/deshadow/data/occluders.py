@@ -45,7 +45,9 @@ class Occluders:
 
     def to(self, device: torch.device | str) -> "Occluders":
         """Return the same bank on another device."""
-        moved = {name: getattr(self, name).to(device) for name in ("silhouettes", "first", "count", "anchors")}
+        moved = {
+            name: getattr(self, name).to(device) for name in ("silhouettes", "first", "count", "anchors")
+        }
         return replace(self, **moved)
 
 
@@ -53,14 +55,16 @@ def gather_occluders(kinds: Mapping[Kind, Tensor]) -> Occluders:
     """Put silhouettes (n, 1, h, w) of 8 bits of each kind, all of one size, into a bank."""
     sizes = {tuple(silhouettes.shape[1:]) for silhouettes in kinds.values() if len(silhouettes)}
     if len(sizes) != 1:
-        raise ValueError("Occluders of all kinds must share one size (n, 1, h, w), and there must be at least one.")
+        raise ValueError(
+            "Occluders of all kinds must share one size (n, 1, h, w), and there must be at least one."
+        )
     silhouettes = torch.cat([kinds[kind] for kind in Kind if kind in kinds])
     count = torch.tensor([len(kinds.get(kind, ())) for kind in Kind], device=silhouettes.device)
     return Occluders(silhouettes, count.cumsum(0) - count, count, outline_points(silhouettes))
 
 
 def outline_points(silhouettes: Tensor) -> Tensor:
-    """Points (M, A, 2) as (x, y) in [-1, 1] spread at random over the outline of each silhouette (M, 1, h, w)."""
+    """Points (M, A, 2) as (x, y) in [-1, 1], spread over the outline of each silhouette (M, 1, h, w)."""
     height, width = silhouettes.shape[-2:]
     points = []
     for start in range(0, len(silhouettes), CHUNK):

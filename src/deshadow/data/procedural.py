@@ -30,6 +30,7 @@ SHAPES: dict[Kind, tuple[Drawer, ...]] = {
     Kind.CABLES: (silhouettes.cables,),
 }
 CHUNK = 4
+BORDER = 2
 
 
 def draw_backgrounds(
@@ -46,10 +47,12 @@ def draw_backgrounds(
     """
     unknown = [name for name in surfaces if name not in SURFACES]
     if unknown or not surfaces:
-        raise ValueError(f"Surfaces must be some of {', '.join(SURFACES)}; got {', '.join(unknown) or 'none'}.")
+        raise ValueError(
+            f"Surfaces must be some of {', '.join(SURFACES)}; got {', '.join(unknown) or 'none'}."
+        )
     result = torch.empty(count, 3, size, size, dtype=torch.uint8, device=device)
     for turn, name in enumerate(surfaces):
-        for index in torch.arange(turn, count, len(surfaces), device=device).split(CHUNK):
+        for index in torch.split(torch.arange(count, device=device)[turn :: len(surfaces)], CHUNK):
             draws = Draws(seed, index)
             # Twice the size, then halved: fine lines stay smooth.
             picture = textures.add_dark_things(draws, SURFACES[name](draws, 2 * size), dark_things)
@@ -64,15 +67,22 @@ def draw_silhouettes(
     drawers = SHAPES[kind]
     result = torch.empty(count, 1, size, size, dtype=torch.uint8, device=device)
     for turn, drawer in enumerate(drawers):
-        for index in torch.arange(turn, count, len(drawers), device=device).split(CHUNK):
+        for index in torch.split(torch.arange(count, device=device)[turn :: len(drawers)], CHUNK):
             result[index] = quantise(drawer(Draws(seed, index), size))[:, None]
+    if kind is Kind.OBJECT:
+        # An object ends: what lies outside the square repeats its border.
+        result = F.pad(result[..., BORDER:-BORDER, BORDER:-BORDER], (BORDER,) * 4)
     return result
 
 
 def draw_occluders(
-    count: int = 32, size: int = 192, seed: int = 0, objects: Tensor | None = None, device: torch.device | str = "cpu"
+    count: int = 32,
+    size: int = 192,
+    seed: int = 0,
+    objects: Tensor | None = None,
+    device: torch.device | str = "cpu",
 ) -> Occluders:
-    """Make a bank with `count` silhouettes of every kind, the objects replaced by `objects` (n, 1, s, s) if given."""
+    """Make a bank with `count` silhouettes of every kind, or with these `objects` (n, 1, s, s)."""
     size = size if objects is None else objects.shape[-1]
     drawn = {
         kind: draw_silhouettes(kind, count, size, seed, device)

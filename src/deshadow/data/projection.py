@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from deshadow.data.keyed import Draws
+from deshadow.data.light import constant
 from deshadow.data.occluders import ANCHORS, Kind, Occluders
 from deshadow.data.penumbra import soften
 from deshadow.data.recipe import Recipe
@@ -38,32 +39,37 @@ def place(draws: Draws, recipe: Recipe, occluders: Occluders) -> Placement:
     device = draws.index.device
     number = pick(draws.uniform("number", 1), recipe.shadows)
     active = torch.arange(slots, device=device) <= number
-    kinds = torch.tensor(recipe.kinds, device=device) * (occluders.count > 0)
+    kinds = constant(recipe.kinds, device) * (occluders.count > 0)
     kind = pick(draws.uniform("kind", slots), kinds)
     entry = occluders.first[kind] + draws.integers("entry", slots, high=occluders.count[kind])
     which = draws.integers("anchor", slots, high=ANCHORS)
-    anchor = occluders.anchors[entry, which]
 
     thing = kind == Kind.OBJECT
     entering = thing & draws.chance("entering", slots, of=recipe.entering)
+    whole = thing & ~entering
+    # A shadow that is to be seen whole is placed by its middle, any other by a point of its outline.
+    anchor = torch.where(whole[..., None], 0.0, occluders.anchors[entry, which])
     held = thing & draws.chance("held", slots, of=0.35)
     # Shadows point away from the sun, all of one picture alike.
     angle = draws.uniform("sun", 1, high=2 * torch.pi).expand(-1, slots)
     low, high = spans(kind, SCALES)
     size = low * (high / low) ** draws.uniform("size", slots)
-    size = torch.where(entering, 1.5 * size, size)
+    size = torch.where(entering, 1.3 * size, size)
     stretch = torch.where(thing & ~held, draws.uniform("stretch", slots, low=0.8, high=1.9), 1.0)
     length = size * stretch
     free = draws.uniform("turn", slots, high=2 * torch.pi)
     turn = torch.where(thing & ~held, 0.12 * draws.normal("lean", slots), torch.where(thing, 0.5, 1.0) * free)
 
     point, length = positions(draws, entering, angle, anchor, length)
+    point = torch.where(whole[..., None], 0.6 * point, point)
     length = torch.where(entering, length, size * stretch)
     size = torch.where(entering, torch.maximum(size, 0.55 * length), size)
     shear = 0.35 * draws.normal("shear", slots)
     mirror = torch.where(draws.chance("mirror", slots, of=0.5), 1.0, -1.0)
     # Columns of the map from silhouette to ground: across, and down (its top points away from the sun).
-    across = torch.stack([torch.cos(angle + torch.pi / 2 + shear), torch.sin(angle + torch.pi / 2 + shear)], -1)
+    across = torch.stack(
+        [torch.cos(angle + torch.pi / 2 + shear), torch.sin(angle + torch.pi / 2 + shear)], -1
+    )
     down = torch.stack([-torch.cos(angle), -torch.sin(angle)], -1)
     across = across * (mirror * size)[..., None]
     down = down * length[..., None]
@@ -79,12 +85,10 @@ def place(draws: Draws, recipe: Recipe, occluders: Occluders) -> Placement:
     steep = draws.uniform("tilt", 1, low=-0.05, high=0.42)
     tilt = torch.cat([0.1 * draws.normal("roll", 1).clamp(-2, 2), steep], 1)
     height = torch.where(thing & ~held, length, 0.25)
-    return Placement(
-        active, kind, entry, anchor, point, inverse, lift, height, opacity, softness, lens, tilt
-    )
+    return Placement(active, kind, entry, anchor, point, inverse, lift, height, opacity, softness, lens, tilt)
 
 
-SCALES = ((0.35, 0.95), (0.8, 1.8), (0.9, 2.0), (0.6, 1.6), (1.8, 2.8))
+SCALES = ((0.28, 0.8), (0.8, 1.8), (0.9, 2.0), (0.6, 1.6), (1.8, 2.8))
 """Half the width of a silhouette on the ground, for each kind."""
 LIFTS = ((0.0, 0.05), (1.5, 4.0), (0.3, 2.5), (0.1, 1.2), (0.3, 2.0))
 """Height of its foot above the ground, for each kind."""
@@ -92,13 +96,13 @@ LIFTS = ((0.0, 0.05), (1.5, 4.0), (0.3, 2.5), (0.1, 1.2), (0.3, 2.0))
 
 def spans(kind: Tensor, table: tuple[tuple[float, float], ...]) -> tuple[Tensor, Tensor]:
     """Lower and upper end from `table` for each kind."""
-    ends = torch.tensor(table, device=kind.device)[kind]
+    ends = constant(table, kind.device)[kind]
     return ends[..., 0], ends[..., 1]
 
 
 def pick(number: Tensor, chances: tuple[float, ...] | Tensor) -> Tensor:
     """Turn uniform numbers into choices 0, 1, … with the given chances."""
-    share = torch.as_tensor(chances, dtype=torch.float32, device=number.device)
+    share = chances if isinstance(chances, Tensor) else constant(chances, number.device)
     bounds = share.cumsum(0) / share.sum()
     return (number[..., None] >= bounds[:-1]).sum(-1)
 
@@ -106,7 +110,7 @@ def pick(number: Tensor, chances: tuple[float, ...] | Tensor) -> Tensor:
 def positions(
     draws: Draws, entering: Tensor, angle: Tensor, anchor: Tensor, length: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Points of the frame (B, K, 2) for the anchors, and lengths (B, K) that put the foot outside if it is to be."""
+    """Points (B, K, 2) of the frame for the anchors, and lengths (B, K) that put outside what is to enter."""
     slots = entering.shape[1]
     point = draws.uniform("point", slots, 2, low=-0.85, high=0.85)
     away = torch.stack([torch.cos(angle), torch.sin(angle)], -1)
@@ -137,12 +141,12 @@ def rotation(angle: Tensor) -> Tensor:
 
 
 def ground(point: Tensor, tilt: Tensor) -> Tensor:
-    """Image points (..., 2) in [-1, 1] to the ground plane: a camera that looks across it sees more at the top."""
+    """Image points (..., 2) to the ground plane: a camera that looks across it sees more of it at the top."""
     return point / (1 + (point * tilt).sum(-1, keepdim=True))
 
 
 def cast(placement: Placement, occluders: Occluders, height: int, width: int) -> Tensor:
-    """Share of the sun that reaches each pixel past each occluder: (B, K, H, W), exactly 1 outside its shadow."""
+    """Share of the sun (B, K, H, W) that passes each occluder: exactly 1 outside its shadow."""
     batch, slots = placement.kind.shape
     # Pixels are square, and the shorter side of the frame spans [-1, 1].
     unit = 2 / min(height, width)
@@ -164,14 +168,14 @@ def cast(placement: Placement, occluders: Occluders, height: int, width: int) ->
 def silhouette_coordinates(
     placement: Placement, height: int, width: int, unit: float, step: int = 1
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """For every `step`th pixel its place u, v (B, K, h, w) in the silhouette, and how near it is (B, 1, h, w)."""
+    """Place u, v (B, K, h, w) in the silhouette of every `step`th pixel, and how near it is (B, 1, h, w)."""
     device = placement.kind.device
     y = (torch.arange(0, height, step, device=device) + (step - height) / 2) * unit
     x = (torch.arange(0, width, step, device=device) + (step - width) / 2) * unit
     tilt_x, tilt_y = placement.tilt[..., None, None].unbind(1)
     near = 1 + tilt_x * x + tilt_y * y[:, None]  # (B, h, w)
     right, down = (x / near)[:, None], (y[:, None] / near)[:, None]
-    half = torch.tensor([width, height], device=device) * unit / 2
+    half = constant((width * unit / 2, height * unit / 2), device)
     origin = ground(placement.point * half, placement.tilt[:, None])
     # anchor + inverse · (ground − origin), with what does not depend on the pixel put together first.
     fixed = placement.anchor - (placement.inverse @ origin[..., None])[..., 0]
@@ -182,7 +186,7 @@ def silhouette_coordinates(
 
 
 def spread(placement: Placement, height: int, width: int, unit: float) -> Tensor:
-    """Penumbra (B·K, 1, h, w) as a standard deviation in pixels, on a coarse grid: it grows with the height."""
+    """Penumbra (B·K, 1, h, w) as a standard deviation in pixels, on a coarse grid: it grows with height."""
     _, v, near = silhouette_coordinates(placement, height, width, unit, step=4)
     risen = placement.lift[..., None, None] + placement.length[..., None, None] * ((1 - v) / 2).clamp(0, 1)
     sigma = placement.softness[..., None, None] * risen * near / unit

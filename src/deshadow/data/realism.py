@@ -11,7 +11,7 @@ Bytes = NDArray[np.uint8]
 
 LUMINANCE = np.array([0.2126, 0.7152, 0.0722], np.float32)
 REACH = 16
-"""Half the length in pixels of a profile across an edge; the widest edge measured is a little less than twice that."""
+"""Half the length in pixels of a profile across an edge; no wider edge than twice that is measured."""
 RATIO_BINS = np.linspace(-4.0, 0.6, 47)
 """Natural log of shadow over clean: bins of 0.1."""
 WIDTH_BINS = np.linspace(0.0, 24.0, 25)
@@ -60,7 +60,7 @@ def overlap(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
 def histogram(values: Array, bins: NDArray[np.float64]) -> NDArray[np.float64]:
     """Normalised histogram of `values`, those beyond the bins counted in the outermost."""
     counts, _ = np.histogram(np.clip(values, bins[0], bins[-1]), bins)
-    return counts / max(counts.sum(), 1)
+    return np.asarray(counts / max(counts.sum(), 1), np.float64)
 
 
 def linear(picture: Bytes) -> Array:
@@ -72,7 +72,7 @@ def linear(picture: Bytes) -> Array:
 def log_ratio(shadow: Bytes, clean: Bytes) -> Array:
     """Natural log (H, W, 3) of shadow over clean in linear light, smoothed against noise and misalignment."""
     below, above = blur(linear(shadow), 1.5), blur(linear(clean), 1.5)
-    return np.log((below + 1e-3) / (above + 1e-3))
+    return np.log((below + 5e-4) / (above + 5e-4))
 
 
 def luminance_ratio(shadow: Bytes, clean: Bytes) -> Array:
@@ -83,7 +83,7 @@ def luminance_ratio(shadow: Bytes, clean: Bytes) -> Array:
 
 def well_exposed(clean: Bytes) -> NDArray[np.bool_]:
     """Pixels (H, W) neither clipped nor so dark that a ratio of bytes says nothing."""
-    return np.asarray((clean.max(-1) < 250) & (clean.min(-1) > 24))
+    return np.asarray((clean.max(-1) < 250) & (clean.min(-1) > 40))
 
 
 def shadow_area(logs: Array) -> NDArray[np.bool_]:
@@ -112,7 +112,7 @@ def edge_widths(ratio: Array, inside: NDArray[np.bool_], most: int = 256) -> Arr
     a clear step, so that thin shadows, corners and texture drop out.
     """
     smooth = blur(inside.astype(np.float32), 3.0)
-    down, right = np.gradient(smooth)
+    down, right = np.gradient(smooth, axis=0), np.gradient(smooth, axis=1)
     slope = np.hypot(down, right)
     outline = inside & (shrink(inside) == 0)
     outline[:REACH], outline[-REACH:], outline[:, :REACH], outline[:, -REACH:] = False, False, False, False
@@ -155,7 +155,7 @@ def profile_widths(profile: Array, steps: Array) -> Array:
     right = up - np.clip((after - 0.9) / np.maximum(after - before, 1e-6), 0, 1)
     below, above = level[line, down], level[line, np.minimum(down + 1, len(steps) - 1)]
     left = down + np.clip((0.1 - below) / np.maximum(above - below, 1e-6), 0, 1)
-    return ((right - left) * (steps[1] - steps[0])).astype(np.float32)
+    return np.asarray((right - left) * (steps[1] - steps[0]), np.float32)
 
 
 def blur(image: Array, sigma: float) -> Array:

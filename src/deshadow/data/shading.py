@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from deshadow.data.keyed import Draws
-from deshadow.data.light import LUMINANCE, decode, encode, luminance, quantise
+from deshadow.data.light import LUMINANCE, constant, decode, encode, luminance, quantise
 from deshadow.data.penumbra import binomial, resize
 from deshadow.data.recipe import Darkness, Recipe
 
@@ -21,7 +21,7 @@ class Sky(NamedTuple):
 
 def dark_rates(draws: Draws, darkness: Darkness) -> Tensor:
     """Dark rates (B,) from their distribution."""
-    table = torch.tensor(darkness.quantiles, device=draws.index.device).log()
+    table = constant(darkness.quantiles, draws.index.device).log()
     place = draws.uniform("darkness") * (len(table) - 1)
     below = place.long().clamp(max=len(table) - 2)
     return torch.lerp(table[below], table[below + 1], place - below).exp()
@@ -33,12 +33,12 @@ def sky(draws: Draws, recipe: Recipe, light: Tensor) -> Sky:
     ln share = −ln(dark rate) + tint per channel + a smooth field
                + (contrast − 1)·(smooth ln L − mean ln L) − flatness·(ln L − smooth ln L)
     """
-    batch, _, height, width = light.shape
+    height, width = light.shape[-2:]
     rate = dark_rates(draws, recipe.darkness)
     blue = recipe.blue[0] + recipe.blue[1] * draws.normal("blue", 1)
     green = recipe.green * draws.normal("green", 1)
     tint = torch.cat([-blue, green, blue], 1)
-    weights = torch.tensor(LUMINANCE, device=light.device)
+    weights = constant(LUMINANCE, light.device)
     # A grey surface keeps the dark rate that was drawn, whatever the tint.
     tint = tint - torch.log((tint.exp() * weights).sum(1, keepdim=True))
     field = recipe.unevenness * lumps(draws, "unevenness", height, width)
@@ -77,8 +77,10 @@ def shade(light: Tensor, sky: Sky, sun: Tensor) -> Tensor:
     return quantise(encode(light * (sun + lost * sky.share)) + lost * sky.noise)
 
 
-def relight(background: Tensor, draws: Draws, recipe: Recipe, before: Tensor, after: Tensor) -> tuple[Tensor, Tensor]:
-    """Pictures (B, 3, H, W) of 8 bits under the sun `before` and `after` (B, 1, H, W), equal where those are."""
+def relight(
+    background: Tensor, draws: Draws, recipe: Recipe, before: Tensor, after: Tensor
+) -> tuple[Tensor, Tensor]:
+    """8-bit pictures (B, 3, H, W) under the sun `before` and `after` (B, 1, H, W), equal where those are."""
     light = decode(background)
     left = sky(draws, recipe, light)
     clean = shade(light, left, after)

@@ -19,8 +19,10 @@ def cover(distance: Tensor, size: int) -> Tensor:
     return (0.5 - distance * (size / 2)).clamp(0, 1)
 
 
-def capsule(x: Tensor, y: Tensor, start: Tensor, end: Tensor, radius: Tensor, taper: Tensor | float = 1.0) -> Tensor:
-    """Signed distance (B, H, W) to limbs from `start` to `end` (B, 2), whose radius (B,) shrinks to `taper` of it."""
+def capsule(
+    x: Tensor, y: Tensor, start: Tensor, end: Tensor, radius: Tensor, taper: Tensor | float = 1.0
+) -> Tensor:
+    """Signed distance (B, H, W) to limbs from `start` to `end` (B, 2), `taper` as thick there."""
     px, py = x - start[:, 0, None, None], y - start[:, 1, None, None]
     bx, by = (end - start).unbind(-1)
     along = (px * bx[:, None, None] + py * by[:, None, None]) / (bx**2 + by**2 + 1e-6)[:, None, None]
@@ -49,7 +51,7 @@ def polar(radius: Tensor, angle: Tensor) -> Tensor:
 
 def person(draws: Draws, size: int) -> Tensor:
     """A figure that stands on the lower border, arms and legs in some pose."""
-    x, y = plane(size, draws.index.device)
+    x, y = (1.08 * line for line in plane(size, draws.index.device))
     up = -torch.pi / 2
 
     def number(name: str, low: float, high: float) -> Tensor:
@@ -77,7 +79,9 @@ def person(draws: Draws, size: int) -> Tensor:
         shape = torch.minimum(shape, capsule(x, y, hand, hand + polar(0.07 + 0 * build, bend), 0.042 * build))
         stride = torch.pi / 2 - flip * number(f"{side}/stride", 0.0, 0.3)
         knee = socket + polar(number(f"{side}/thigh", 0.4, 0.44), stride)
-        foot = knee + polar(number(f"{side}/shin", 0.42, 0.48), stride + flip * number(f"{side}/knee", -0.05, 0.3))
+        foot = knee + polar(
+            number(f"{side}/shin", 0.42, 0.48), stride + flip * number(f"{side}/knee", -0.05, 0.3)
+        )
         shape = torch.minimum(shape, capsule(x, y, socket, knee, 0.1 * build, 0.75))
         shape = torch.minimum(shape, capsule(x, y, knee, foot, 0.075 * build, 0.65))
         toe = foot + torch.tensor([0.1 * flip, 0.03], device=x.device)
@@ -172,7 +176,9 @@ def canopy(draws: Draws, size: int) -> Tensor:
                 centre_y = (row + down + grown[..., 1] * 1.4 - 0.2) * cell - 1
                 angle = grown[..., 2] * (2 * torch.pi)
                 px, py = x - centre_x, y - centre_y
-                along = (px * torch.cos(angle) + py * torch.sin(angle)) / (cell * (0.75 + 0.5 * grown[..., 3]))
+                along = (px * torch.cos(angle) + py * torch.sin(angle)) / (
+                    cell * (0.75 + 0.5 * grown[..., 3])
+                )
                 aside = (py * torch.cos(angle) - px * torch.sin(angle)).abs()
                 half = cell * (0.28 + 0.2 * grown[..., 4]) * (1 - along**2).clamp_min(0)
                 distance = torch.where(along.abs() < 1, aside - half, 1.0)
@@ -186,8 +192,10 @@ def density_of(draws: Draws, across: int) -> Tensor:
     angle = draws.uniform("canopy/side", 1, 1, high=2 * torch.pi)
     slope = torch.cos(angle) * line[None] + torch.sin(angle) * line[:, None]
     lumps = draws.normal("canopy/lumps", 3, 3)[:, None]
-    lumps = torch.nn.functional.interpolate(lumps, size=(across + 2, across + 2), mode="bicubic", align_corners=True)
-    full = draws.uniform("canopy/full", 1, 1, low=0.3, high=0.5)
+    lumps = torch.nn.functional.interpolate(
+        lumps, size=(across + 2, across + 2), mode="bicubic", align_corners=True
+    )
+    full = draws.uniform("canopy/full", 1, 1, low=0.05, high=0.26)
     return full + draws.uniform("canopy/slope", 1, 1, low=0.1, high=0.5) * slope + 0.22 * lumps[:, 0]
 
 
@@ -210,7 +218,7 @@ def bars(draws: Draws, size: int) -> Tensor:
     """Upright bars with rails, or the frame of a window."""
     x, y = plane(size, draws.index.device)
     number = 3 + draws.integers("bars/number", 1, 1, high=6)
-    thick = draws.uniform("bars/thick", 1, 1, low=0.05, high=0.22)
+    thick = draws.uniform("bars/thick", 1, 1, low=0.04, high=0.16)
     upright = (((x + 1) * number / 2) % 1 - 0.5).abs() / (number / 2) - thick / number
     rail = draws.uniform("bars/rail", 1, 1, low=0.02, high=0.07)
     high = draws.uniform("bars/high", 1, 1, low=0.55, high=0.85)

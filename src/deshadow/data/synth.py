@@ -1,4 +1,4 @@
-"""Shadow triplets made to order, in batches, on any device, after the idea of SynShadow (Inoue and Yamasaki)."""
+"""Shadow triplets made to order, in batches, on any device, after SynShadow (Inoue and Yamasaki)."""
 
 from typing import NamedTuple
 
@@ -43,7 +43,7 @@ def synthesise(
 
 
 def choose_targets(draws: Draws, which: Targets, placement: Placement, visible: Tensor) -> Tensor:
-    """Choose (B, K) shadows to remove: always the one whose removal brings back most light, or another of those seen."""
+    """Choose (B, K) shadows to remove, one at least whose removal shows."""
     if which == "all":
         return placement.active
     slots = visible.shape[1]
