@@ -1,3 +1,5 @@
+from functools import cache
+
 import pytest
 import torch
 
@@ -9,6 +11,7 @@ from deshadow.data.synth import synthesise
 STILL = Augmentation(crop=(1.0, 1.0), flip=False, turn=False, exposure=0.0, balance=0.0)
 
 
+@cache
 def pairs(count: int = 24, size: int = 64) -> Pairs:
     made = synthesise(draw_backgrounds(7, size), draw_occluders(4, 64), torch.arange(count))
     return Pairs(made.picture, made.mask, made.clean)

@@ -9,7 +9,7 @@ from deshadow.data.keyed import Draws
 from deshadow.data.occluders import Kind, Occluders, gather_occluders
 from deshadow.data.procedural import draw_backgrounds, draw_occluders
 from deshadow.data.projection import Placement, cast, place
-from deshadow.data.recipe import PRESETS, Darkness, Recipe
+from deshadow.data.recipe import DEFAULT, PRESETS, Darkness, Recipe
 from deshadow.data.shading import dark_rates
 from deshadow.data.synth import Triplets, synthesise
 
@@ -35,7 +35,7 @@ def occluders() -> Occluders:
     return draw_occluders(8, 64)
 
 
-def make(count: int = 64, seed: int = 0, recipe: Recipe | None = None) -> Triplets:
+def make(count: int = 64, seed: int = 0, recipe: Recipe = DEFAULT) -> Triplets:
     return synthesise(backgrounds(), occluders(), torch.arange(count), seed, recipe)
 
 
@@ -101,6 +101,17 @@ def test_a_picture_depends_on_seed_and_index_alone() -> None:
     for name, part in zip(Triplets._fields, zip(*parts, strict=True), strict=True):
         assert torch.equal(getattr(whole, name), torch.cat(part).flip(0)), name
     assert not torch.equal(whole.picture, make(12, seed=1).picture)
+
+
+def test_compiled_as_one_graph_it_makes_the_same_pictures() -> None:
+    surfaces, bank = backgrounds(), occluders()
+
+    def maker(index: Tensor) -> Triplets:
+        return synthesise(surfaces, bank, index)
+
+    compiled = torch.compile(maker, backend="aot_eager", fullgraph=True, dynamic=False)
+    for first, second in zip(compiled(torch.arange(4)), maker(torch.arange(4)), strict=True):
+        assert torch.equal(first, second)
 
 
 def test_every_kind_occurs_in_about_its_share() -> None:

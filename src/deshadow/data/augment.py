@@ -39,13 +39,15 @@ class Augmentation:
             raise ValueError("A crop spans a share of the picture: 0 < least <= most <= 1.")
 
 
-def augment(pairs: Pairs, draws: Draws, size: int, augmentation: Augmentation | None = None) -> Pairs:
+DEFAULT = Augmentation()
+
+
+def augment(pairs: Pairs, draws: Draws, size: int, chosen: Augmentation = DEFAULT) -> Pairs:
     """Cut squares of `size` pixels from pairs of any size, and vary them.
 
     Where the pictures were equal they stay equal, and the mask still covers every pixel that differs
     if it did before. The result is laid out channels last, whatever turn was drawn.
     """
-    chosen = augmentation or Augmentation()
     height, width = pairs.picture.shape[-2:]
     # Several samples a pixel where a crop is made smaller, so that nothing flickers or aliases.
     samples = max(1, round(chosen.crop[1] * min(height, width) / size))

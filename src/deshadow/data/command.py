@@ -14,7 +14,7 @@ except ModuleNotFoundError:
 from deshadow.data.banks import load_backgrounds, load_silhouettes
 from deshadow.data.procedural import draw_backgrounds, draw_occluders
 from deshadow.data.recipe import PRESETS, Darkness, Targets
-from deshadow.data.writing import write_triplets
+from deshadow.data.writing import check_folder, write_triplets
 
 DRAWN_BACKGROUNDS = 56
 DRAWN_OCCLUDERS = 32
@@ -39,6 +39,7 @@ def synth_to_disk(
         raise ValueError("--size must be between 32 and 4096.")
     if device.startswith("cuda") and not torch.cuda.is_available():
         raise ValueError("No CUDA device is to be had; use --device cpu.")
+    check_folder(out)  # before any time goes into the banks
     recipe = PRESETS[preset]
     recipe = replace(recipe, targets=targets or recipe.targets)
     if dark_rate is not None:

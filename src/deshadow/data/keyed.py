@@ -1,9 +1,7 @@
 """Random numbers as a function of (seed, index, stream, counter): no state, so no order to depend on."""
 
 import math
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from zlib import crc32
+from functools import lru_cache
 
 import torch
 from torch import Tensor
@@ -11,7 +9,6 @@ from torch import Tensor
 WORD = 0xFFFFFFFF
 
 
-@dataclass(frozen=True)
 class Draws:
     """The random numbers of pictures `index` (B,) int64 under one `seed`.
 
@@ -20,14 +17,10 @@ class Draws:
     on the device.
     """
 
-    seed: int
-    index: Tensor
-
-    @cached_property
-    def key(self) -> Tensor:
-        """The pictures' own keys (B, 1)."""
-        seed = crc32(self.seed.to_bytes(16, "little", signed=True))
-        return mix(mix(self.index ^ seed) ^ (self.index >> 32) ^ mixed(seed))[:, None]
+    def __init__(self, seed: int, index: Tensor) -> None:
+        self.index = index
+        low, high = mixed(seed & WORD), mixed((seed >> 32) & WORD)
+        self.key = mix(mix(mix(index ^ low) ^ (index >> 32)) ^ high)[:, None]
 
     def bits(self, stream: str, *shape: int) -> Tensor:
         """Integers (B, *shape) in [0, 2³²)."""
@@ -51,14 +44,23 @@ class Draws:
 
     def grain(self, stream: str, *shape: int) -> Tensor:
         """Four coarse uniform floats (4, B, *shape) in [-0.5, 0.5] from each word: cheap noise."""
-        word = self.bits(stream, *shape)
-        return torch.stack([((word >> shift) & 255).float() for shift in (0, 8, 16, 24)]) * (1 / 255) - 0.5
+        bits = self.bits(stream, *shape)
+        return torch.stack([((bits >> shift) & 255).float() for shift in (0, 8, 16, 24)]) * (1 / 255) - 0.5
 
 
-@lru_cache(256)
 def counters(stream: str, count: int, device: torch.device) -> Tensor:
     """Words (count,) of a stream, the same for every picture and so made once."""
-    return mix(mix(torch.arange(count, device=device)) ^ mixed(crc32(stream.encode())))
+    # A compiled graph keeps its own constants, and the compiler does not like caches.
+    compiling = torch.compiler.is_compiling()
+    return count_words(stream, count, device) if compiling else count_once(stream, count, device)
+
+
+def count_words(stream: str, count: int, device: torch.device) -> Tensor:
+    """Words (count,) of a stream."""
+    return mix(mix(torch.arange(count, device=device)) ^ mixed(word(stream)))
+
+
+count_once = lru_cache(256)(count_words)
 
 
 def mix(value: Tensor) -> Tensor:
@@ -77,3 +79,11 @@ def mixed(value: int) -> int:
     value = ((value ^ (value >> 16)) * 0x7FEB352D) & WORD
     value = ((value ^ (value >> 15)) * 0x846CA68B) & WORD
     return value ^ (value >> 16)
+
+
+def word(name: str) -> int:
+    """Word that stands for a name (FNV-1a)."""
+    value = 0x811C9DC5
+    for letter in name:
+        value = ((value ^ ord(letter)) * 0x01000193) & WORD
+    return value

@@ -8,10 +8,21 @@ from torch import Tensor
 LUMINANCE = (0.2126, 0.7152, 0.0722)
 
 
-@lru_cache(64)
-def constant(values: tuple[float, ...] | tuple[tuple[float, ...], ...], device: torch.device) -> Tensor:
+Table = tuple[float, ...] | tuple[tuple[float, ...], ...]
+
+
+def constant(values: Table, device: torch.device) -> Tensor:
     """Numbers as a tensor, sent to the device once: sending makes a GPU wait."""
+    # A compiled graph keeps its own constants, and the compiler does not like caches.
+    return send(values, device) if torch.compiler.is_compiling() else send_once(values, device)
+
+
+def send(values: Table, device: torch.device) -> Tensor:
+    """Numbers as a tensor."""
     return torch.tensor(values, dtype=torch.float32, device=device)
+
+
+send_once = lru_cache(64)(send)
 
 
 def linear(value: Tensor) -> Tensor:

@@ -44,7 +44,8 @@ def place(draws: Draws, recipe: Recipe, occluders: Occluders) -> Placement:
     entry = occluders.first[kind] + draws.integers("entry", slots, high=occluders.count[kind])
     which = draws.integers("anchor", slots, high=ANCHORS)
 
-    thing = kind == Kind.OBJECT
+    # `.value`, here and below: torch.compile holds a tensor for unequal to an enum.
+    thing = kind == Kind.OBJECT.value
     entering = thing & draws.chance("entering", slots, of=recipe.entering)
     whole = thing & ~entering
     # A shadow that is to be seen whole is placed by its middle, any other by a point of its outline.
@@ -58,7 +59,7 @@ def place(draws: Draws, recipe: Recipe, occluders: Occluders) -> Placement:
     stretch = torch.where(thing & ~held, draws.uniform("stretch", slots, low=0.8, high=1.9), 1.0)
     length = size * stretch
     free = draws.uniform("turn", slots, high=2 * torch.pi)
-    turn = torch.where(thing & ~held, 0.12 * draws.normal("lean", slots), torch.where(thing, 0.5, 1.0) * free)
+    turn = torch.where(thing & ~held, 0.12 * draws.normal("lean", slots), free)
 
     point, length = positions(draws, entering, angle, anchor, length)
     point = torch.where(whole[..., None], 0.6 * point, point)
@@ -80,7 +81,7 @@ def place(draws: Draws, recipe: Recipe, occluders: Occluders) -> Placement:
     lift = torch.where(held, draws.uniform("hold", slots, low=0.1, high=1.2), lift)
     softness = recipe.softness[0] * torch.exp(recipe.softness[1] * draws.normal("softness", 1))
     lens = draws.uniform("lens", 1, low=recipe.lens[0], high=recipe.lens[1])
-    thin = (kind == Kind.FOLIAGE) | draws.chance("thin", slots, of=0.06)
+    thin = (kind == Kind.FOLIAGE.value) | draws.chance("thin", slots, of=0.06)
     opacity = torch.where(thin, draws.uniform("opacity", slots, low=0.7, high=1.0), 1.0)
     steep = draws.uniform("tilt", 1, low=-0.05, high=0.42)
     tilt = torch.cat([0.1 * draws.normal("roll", 1).clamp(-2, 2), steep], 1)
@@ -151,7 +152,7 @@ def cast(placement: Placement, occluders: Occluders, height: int, width: int) ->
     # Pixels are square, and the shorter side of the frame spans [-1, 1].
     unit = 2 / min(height, width)
     u, v, _ = silhouette_coordinates(placement, height, width, unit)
-    endless = (placement.kind == Kind.FOLIAGE) | (placement.kind == Kind.BARS)
+    endless = (placement.kind == Kind.FOLIAGE.value) | (placement.kind == Kind.BARS.value)
     # What is endless repeats mirrored; the others hold their border, which is blank for objects.
     limit = torch.where(endless, 1e3, 0.99)[..., None, None]
     grid = torch.stack([u.clamp(-limit, limit), v.clamp(-limit, limit)], -1).flatten(0, 1)

@@ -93,8 +93,9 @@ class Recipe:
         return len(self.shadows)
 
 
+DEFAULT = Recipe()
 PRESETS = {
-    "sunlight": Recipe(),
+    "sunlight": DEFAULT,
     "instances": Recipe(shadows=(0.0, 0.4, 0.35, 0.25), targets="one"),
     "dappled": Recipe(kinds=(0.15, 0.7, 0.05, 0.05, 0.05), softness=(0.016, 0.4)),
     "overcast": Recipe(darkness=Darkness.between(1.15, 2.2), softness=(0.05, 0.5)),

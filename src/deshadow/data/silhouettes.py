@@ -125,10 +125,10 @@ def lump(draws: Draws, size: int) -> Tensor:
         radius = radius + height * torch.cos(wave * theta + draws.uniform(f"lump/{wave}/at", 1, 1, high=6.28))
     # A norm of high order makes the circle a box.
     order = torch.where(draws.chance("lump/box", 1, 1, of=0.35), 8.0, 2.0)
-    wide = draws.uniform("lump/wide", 1, 1, low=0.7, high=1.3)
+    wide = draws.uniform("lump/wide", 1, 1, low=0.82, high=1.2)
     norm = ((x / wide).abs() ** order + (y * wide).abs() ** order) ** (1 / order)
     # Whatever the lump, it ends before the border.
-    return cover(torch.maximum(norm - radius.clamp(0.35, 0.85), torch.maximum(x.abs(), y.abs()) - 0.93), size)
+    return cover(torch.maximum(norm - radius.clamp(0.35, 0.77), torch.maximum(x.abs(), y.abs()) - 0.93), size)
 
 
 def plant(draws: Draws, size: int) -> Tensor:

@@ -31,9 +31,11 @@ class Sloppiness:
     """A soft edge."""
 
 
-def spoil(mask: Tensor, draws: Draws, sloppiness: Sloppiness | None = None) -> Tensor:
+DEFAULT = Sloppiness()
+
+
+def spoil(mask: Tensor, draws: Draws, chosen: Sloppiness = DEFAULT) -> Tensor:
     """Turn true masks (B, 1, H, W) bool into imperfect ones, float in [0, 1]."""
-    chosen = sloppiness or Sloppiness()
     size = min(mask.shape[-2:])
     value = mask.float()
 

@@ -8,7 +8,7 @@ from torch import Tensor
 from deshadow.data.keyed import Draws
 from deshadow.data.occluders import Occluders
 from deshadow.data.projection import Placement, cast, place
-from deshadow.data.recipe import Recipe, Targets
+from deshadow.data.recipe import DEFAULT, Recipe, Targets
 from deshadow.data.shading import relight
 
 
@@ -23,14 +23,13 @@ class Triplets(NamedTuple):
 
 
 def synthesise(
-    backgrounds: Tensor, occluders: Occluders, index: Tensor, seed: int = 0, recipe: Recipe | None = None
+    backgrounds: Tensor, occluders: Occluders, index: Tensor, seed: int = 0, recipe: Recipe = DEFAULT
 ) -> Triplets:
     """Make the triplets number `index` (B,) over backgrounds (N, 3, H, W) of 8 bits.
 
     A picture depends on its number, the seed, the recipe and the two banks alone. All shadows of a
     picture come from one sun: where two fall together, taking one away changes nothing.
     """
-    recipe = recipe or Recipe()
     draws = Draws(seed, index)
     chosen = backgrounds[draws.integers("background", high=len(backgrounds))]
     placement = place(draws, recipe, occluders)

@@ -15,7 +15,7 @@ from PIL import Image
 from torch import Tensor
 
 from deshadow.data.occluders import Occluders
-from deshadow.data.recipe import Recipe
+from deshadow.data.recipe import DEFAULT, Recipe
 from deshadow.data.synth import Triplets, synthesise
 
 FOLDERS = ("shadow", "mask", "shadow_free", "instances")
@@ -29,7 +29,7 @@ def write_triplets(
     occluders: Occluders,
     count: int,
     seed: int = 0,
-    recipe: Recipe | None = None,
+    recipe: Recipe = DEFAULT,
     progress: Callable[[int], None] = lambda done: None,
 ) -> int:
     """Write triplets number 0 to `count` − 1 as PNG and return how many were new.
@@ -37,7 +37,6 @@ def write_triplets(
     A run that was broken off, or asked for fewer, goes on where it stopped if all else is the same;
     `progress` hears how many more are there.
     """
-    recipe = recipe or Recipe()
     settle(out, backgrounds, occluders, seed, recipe)
     missing = [number for number in range(count) if not (out / "shadow" / file_name(number)).exists()]
     progress(count - len(missing))
@@ -75,6 +74,14 @@ def settle(out: Path, backgrounds: Tensor, occluders: Occluders, seed: int, reci
         (out / folder).mkdir(parents=True, exist_ok=True)
     (out / f"{SETTINGS}.part").write_text(text)
     (out / f"{SETTINGS}.part").replace(out / SETTINGS)
+
+
+def check_folder(out: Path) -> None:
+    """See that a folder is new, empty, or one of ours."""
+    if out.is_file():
+        raise ValueError(f"{out} is a file; name a folder for the triplets.")
+    if out.exists() and any(out.iterdir()) and not (out / SETTINGS).is_file():
+        raise ValueError(f"{out} is not empty and holds no synthetic triplets; name a new folder.")
 
 
 def digest(bank: Tensor) -> str:
