@@ -61,15 +61,9 @@ def settle(out: Path, backgrounds: Tensor, occluders: Occluders, seed: int, reci
         "occluders": digest(occluders.silhouettes),
     }
     text = json.dumps(settings, indent=2) + "\n"
-    if out.is_file():
-        raise ValueError(f"{out} is a file; name a folder for the triplets.")
-    if out.exists() and any(out.iterdir()):
-        if not (out / SETTINGS).is_file():
-            raise ValueError(f"{out} is not empty and holds no synthetic triplets; name a new folder.")
-        if (out / SETTINGS).read_text() != text:
-            raise ValueError(
-                f"{out} holds triplets of other settings (see {SETTINGS} there); name a new folder."
-            )
+    check_folder(out)
+    if (out / SETTINGS).is_file() and (out / SETTINGS).read_text() != text:
+        raise ValueError(f"{out} holds triplets of other settings (see {SETTINGS} there); name a new folder.")
     for folder in FOLDERS:
         (out / folder).mkdir(parents=True, exist_ok=True)
     (out / f"{SETTINGS}.part").write_text(text)
