@@ -17,9 +17,9 @@ _SURE = 0.25  # pixels: a larger standard error tells nothing
 
 
 def misalignment(
-    picture: NDArray[np.uint8], clean: NDArray[np.uint8], mask: NDArray[np.uint8]
+    picture: NDArray[np.uint8], mask: NDArray[np.uint8], clean: NDArray[np.uint8]
 ) -> tuple[float, float]:
-    """(H, W, 3), (H, W, 3), (H, W) → the shift (right, down) in pixels from picture to clean.
+    """(H, W, 3), (H, W), (H, W, 3) → the shift (right, down) in pixels from picture to clean.
 
     On the detail of log luminance (so that exposure does not count), outside the shadow: the peak of the
     cross-correlation, then Lucas and Kanade's least squares from there to a fraction of a pixel, with
@@ -62,8 +62,9 @@ def _detail(picture: NDArray[np.uint8]) -> Field:
 def _half(field: Field) -> Field:
     """(H, W) → (H / 2, W / 2), the mean of each four."""
     height, width = (side // 2 * 2 for side in field.shape)
-    field = field[:height, :width]
-    return (field[::2, ::2] + field[1::2, ::2] + field[::2, 1::2] + field[1::2, 1::2]) / 4
+    fours = field[:height, :width].reshape(height // 2, 2, width // 2, 2)
+    mean: Field = fours.mean((1, 3), dtype=np.float32)
+    return mean
 
 
 def _refine(
@@ -86,14 +87,15 @@ def _refine(
         difference = (moved - one[rows, columns])[seen]
         slopes = np.stack([slopes_right[rows, columns][seen], slopes_down[rows, columns][seen]])
         spread = 1.4826 * float(np.median(np.abs(difference))) + 1e-6
-        trust = np.clip(1 - (difference / (4.685 * spread)) ** 2, 0, None) ** 2
+        trust = np.maximum(1 - (difference / (4.685 * spread)) ** 2, 0) ** 2
         weighted = slopes * trust
         normal = (weighted @ slopes.T).astype(np.float64)
         if np.linalg.det(normal) <= 1e-12 * np.trace(normal) ** 2:
             return right, down, math.inf
         inverse = np.linalg.inv(normal)
-        step = inverse @ (weighted @ difference)
-        right, down = right - float(np.clip(step[0], -1, 1)), down - float(np.clip(step[1], -1, 1))
+        towards = (weighted * difference).sum(1, dtype=np.float64)
+        step = np.clip(inverse @ towards, -1, 1)
+        right, down = right - float(step[0]), down - float(step[1])
         error = spread * math.sqrt(_BLURRED * float(np.linalg.eigvalsh(inverse)[-1]))
         if np.abs(step).max() < 0.003:
             break
@@ -102,5 +104,7 @@ def _refine(
 
 def _between(window: Field, right: float, down: float) -> Field:
     """(H + 1, W + 1) → (H, W), moved by part of a pixel."""
-    rows = (1 - down) * window[:-1] + down * window[1:]
-    return (1 - right) * rows[:, :-1] + right * rows[:, 1:]
+    across, along = np.float32(right), np.float32(down)
+    rows = window[:-1] + along * (window[1:] - window[:-1])
+    moved: Field = rows[:, :-1] + across * (rows[:, 1:] - rows[:, :-1])
+    return moved

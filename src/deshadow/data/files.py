@@ -3,7 +3,7 @@
 import io
 import os
 import struct
-import tempfile
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -95,17 +95,12 @@ def save_picture(path: Path, picture: NDArray[np.uint8]) -> None:
 
 def write_whole(path: Path, data: bytes) -> None:
     """Write a file beside its place and rename it, so that it is there whole or not at all."""
-    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    beside = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(beside).chmod(0o666 & ~umask)
-        Path(beside).replace(path)
-    except BaseException:
-        Path(beside).unlink(missing_ok=True)
-        raise
+        beside.write_bytes(data)
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def _decode(source: Source) -> Image.Image:

@@ -57,12 +57,15 @@ def read_table(folder: Path, rows: list[dict[str, str]]) -> tuple[list[Sample], 
         names = {role: row.get(role, "") for role in ("shadow", "shadow_free", "mask")}
         found = {role: _locate(folder, name, members) for role, name in names.items() if name}
         lost = [names[role] for role, source in found.items() if source is None]
+        # Pictures of one scene share the clean one, which may lie in a shard that is here.
+        own = [source for role, source in found.items() if role != "shadow_free" and source]
         if not names["shadow"] or not names["shadow_free"]:
             problems.append(Problem(str(folder / TABLE), f"a row names no pair: {','.join(row.values())}"))
-        elif len(lost) == len(found) and (members or not (folder / names["shadow"]).parent.is_dir()):
+        elif not own and (members or not (folder / names["shadow"]).parent.is_dir()):
             absent += 1
         elif lost:
-            problems.append(Problem(str(folder / names["shadow"]), f"{' and '.join(lost)} is not there"))
+            reason = f"{' and '.join(lost)} {'is' if len(lost) == 1 else 'are'} not there"
+            problems.append(Problem(str(folder / names["shadow"]), reason))
         else:
             samples.append(_sample(row, found))
     return samples, problems, absent
