@@ -3,11 +3,12 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from cyclopts import App, CycloptsError, Parameter
 
 from deshadow import __version__
+from deshadow.data.layouts import Layout
 
 # Each command imports what it needs when it runs, so that `--help` answers at once.
 app = App(
@@ -37,7 +38,7 @@ def look(
     output: Annotated[Path, Parameter(alias="-o", help="The contact sheet to write: .png, .jpg or .webp.")],
     split: Split = None,
     layout: Annotated[
-        Literal["csv", "istd", "aistd", "desoba", "srd", "plain"] | None,
+        Layout | None,
         Parameter(help="How the folder is laid out. Found by looking, unless given."),
     ] = None,
     count: Annotated[int, Parameter(help="Triplets on the sheet, from all over the set.")] = 24,
@@ -75,8 +76,8 @@ def adjust(
     count, before, after, problems = adjust_folder(folder, output, split, skip_problems)
     console = Console(soft_wrap=True)
     console.print(
-        f"{count:,} pairs in {output}; outside the shadow they differed by {before:.2f} levels of 255, "
-        f"now by {after:.2f}",
+        f"{output}: pairs {count:,}; mean difference outside the shadow, of 255: "
+        f"{before:.2f} before, {after:.2f} after",
         highlight=False,
         markup=False,
     )

@@ -310,7 +310,7 @@ def test_what_is_not_a_data_set_is_refused(tmp_path: Path) -> None:
 
 def test_unknown_splits_and_layouts_name_the_known_ones(tmp_path: Path) -> None:
     write(tmp_path / "train", "a", PLAIN)
-    with pytest.raises(ValueError, match="no split 'val' in .*: it has train"):
+    with pytest.raises(ValueError, match=r"no split 'val' in .*: it has train"):
         pairs.find(tmp_path, split="val")
     with pytest.raises(ValueError, match="it has no splits"):
         pairs.find(tmp_path / "train", split="train")

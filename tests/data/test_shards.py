@@ -67,12 +67,12 @@ def test_rows_of_absent_shards_are_counted(folder: Path) -> None:
     assert pairs.find(folder).absent == 1
     assert pairs.find(folder, split="val").absent == 0
     (folder / "train-0.tar").unlink()
-    with pytest.raises(ValueError, match=r"no picture of the split 'train' .* 2 rows wait"):
+    with pytest.raises(ValueError, match=r"no picture of the split 'train' .* 2 rows"):
         pairs.find(folder, split="train")
 
 
 def test_split_that_the_table_does_not_know(folder: Path) -> None:
-    with pytest.raises(ValueError, match="no split 'test' in .*: it has train, val"):
+    with pytest.raises(ValueError, match=r"no split 'test' in .*: it has train, val"):
         pairs.find(folder, split="test")
 
 

@@ -71,7 +71,7 @@ def _refine(
     one: Field, other: Field, use: NDArray[np.bool_], right: float, down: float
 ) -> tuple[float, float, float]:
     """The shift from `one` to `other` from a first guess, and its standard error in pixels."""
-    slopes_down, slopes_right = np.gradient(one)
+    slopes_down, slopes_right = (np.gradient(one, axis=axis) for axis in (0, 1))
     height, width = one.shape
     error = math.inf
     for _ in range(_STEPS):
@@ -84,7 +84,7 @@ def _refine(
             return 0.0, 0.0, math.inf
         window = other[rows.start + y : rows.stop + y + 1, columns.start + x : columns.stop + x + 1]
         moved = _between(window, right - x, down - y)
-        difference = (moved - one[rows, columns])[seen]
+        difference = moved[seen] - one[rows, columns][seen]
         slopes = np.stack([slopes_right[rows, columns][seen], slopes_down[rows, columns][seen]])
         spread = 1.4826 * float(np.median(np.abs(difference))) + 1e-6
         trust = np.maximum(1 - (difference / (4.685 * spread)) ** 2, 0) ** 2

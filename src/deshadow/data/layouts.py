@@ -5,6 +5,9 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
+
+Layout = Literal["csv", "istd", "aistd", "desoba", "srd", "plain"]
 
 # Folder names in lower case, the usual one first.
 _SHADOW = ("shadow", "shadows", "shadow_image", "shadow_images", "input", "origin")
@@ -134,11 +137,13 @@ def _split_of(place: Path, folder: Path) -> str:
 
 
 def _subfolders(place: Path) -> dict[str, Path]:
-    """The folders in a folder by their name in lower case."""
-    with os.scandir(place) as entries:  # which knows the folders without asking for every file
-        return {
-            name.lower(): place / name for name in sorted(entry.name for entry in entries if entry.is_dir())
-        }
+    """The folders in a folder by their name in lower case; none where one may not look."""
+    try:
+        with os.scandir(place) as entries:  # which knows the folders without asking for every file
+            names = sorted(entry.name for entry in entries if entry.is_dir())
+    except PermissionError:
+        return {}
+    return {name.lower(): place / name for name in names}
 
 
 def _places(folder: Path, fits: Callable[[set[str]], bool], depth: int = 2) -> Iterator[Path]:

@@ -50,6 +50,8 @@ def look(
     _check_ending(output, _SHEET_ENDINGS)
     if dark_rate is not None:
         _check_ending(dark_rate, _PLOT_ENDINGS)
+        if dark_rate.resolve() == output.resolve():
+            raise ValueError(f"the sheet and the plot cannot both be {output}")
         if importlib.util.find_spec("matplotlib") is None:
             raise ValueError("a plot needs matplotlib: pip install 'deshadow[train]'")
     pairs = find(folder, split, layout, skip_problems)
@@ -176,10 +178,8 @@ def _sizes(figures: Iterable[Statistics], most: int = 3) -> str:
     counts = Counter((each.width, each.height) for each in figures)
     named = [f"{width} × {height} ({count:,})" for (width, height), count in counts.most_common(most)]
     if len(counts) > most:
-        widths, heights = zip(*counts, strict=True)
-        named.append(
-            f"{len(counts) - most:,} others, {min(widths)} × {min(heights)} to {max(widths)} × {max(heights)}"
-        )
+        sides = [side for size in counts for side in size]
+        named.append(f"and {len(counts) - most:,} more, sides {min(sides)} to {max(sides)}")
     return ", ".join(named)
 
 

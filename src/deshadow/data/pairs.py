@@ -3,18 +3,16 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import get_args
 
 from deshadow.data import layouts
 from deshadow.data.files import Source, picture_size
 from deshadow.data.folders import read_folders, read_instances
-from deshadow.data.layouts import Parts
+from deshadow.data.layouts import Layout, Parts
 from deshadow.data.sample import Problem, Sample, Triplet
 from deshadow.data.shards import TABLE, read_rows, read_table
 
 __all__ = ["Layout", "PairSet", "Problem", "Sample", "Triplet", "find", "list_problems"]
-
-Layout = Literal["csv", "istd", "aistd", "desoba", "srd", "plain"]
 
 _PARTS = {
     "istd": (layouts.istd_parts, "train_A, train_B and train_C, or the same for test"),
@@ -192,7 +190,5 @@ def _why_empty(folder: Path, split: str | None, problems: list[Problem], absent:
     if problems:
         return f"nothing in {which} can be used: {list_problems(problems, most=5)}"
     if absent:
-        return (
-            f"no picture of {which} is here: fetch the tar shards that {TABLE} names ({absent:,} rows wait)"
-        )
+        return f"no picture of {which} is here: fetch the tar shards that hold its {absent:,} rows"
     return f"{which} holds no pictures"
