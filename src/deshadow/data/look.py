@@ -120,8 +120,8 @@ def plot_dark_rates(found: Survey, kind: str) -> bytes:
     if not len(rates):
         raise ValueError(f"every mask of {found.pairs.folder} is empty, so there is no dark rate to plot")
     # A few near-black shadows would squeeze all others into one bar: they are gathered in the last.
-    last = min(float(rates.max()), 1.5 * float(np.percentile(rates, 99)))
-    width = next((width for width in (0.1, 0.25, 0.5, 1, 2, 5) if last / width <= 40), last / 40)
+    last = min(float(rates.max()), 1.2 * float(np.percentile(rates, 99)))
+    width = next((width for width in (0.1, 0.25, 0.5, 1, 2, 5) if last / width <= 50), last / 50)
     first = min(1.0, float(np.floor(rates.min() / width) * width))
     edges = np.arange(first, last + width, width)
     shares = np.histogram(np.minimum(rates, last), edges)[0] * 100 / len(rates)
