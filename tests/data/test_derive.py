@@ -9,7 +9,7 @@ from scipy import ndimage
 from skimage import filters
 
 from deshadow.data.derive import otsu, shadow_mask
-from deshadow.data.light import blur, luminance
+from deshadow.data.luminance import blur, luminance
 from deshadow.data.regions import label, without_small
 
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from deshadow.data.light import blur, luminance
+from deshadow.data.luminance import blur, luminance
 
 Field = NDArray[np.float32]
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from deshadow.data.light import blur, luminance
+from deshadow.data.luminance import blur, luminance
 from deshadow.data.regions import without_small
 
 # Added to both luminances before their ratio is taken: under 2 % of white a ratio is mostly noise.

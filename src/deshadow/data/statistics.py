@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deshadow.data.alignment import misalignment
-from deshadow.data.light import luminance
+from deshadow.data.luminance import luminance
 from deshadow.data.sample import Problem, Sample, Triplet
 
 # Half an 8-bit step above black: what a pixel that was rounded to 0 may have been.
