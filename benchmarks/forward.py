@@ -1,6 +1,6 @@
 """How much a forward pass costs beyond its convolutions.
 
-Time per GFLOP of a preset in eager torch on the CPU, against a plain stack of the same convolutions.
+Processor time per GFLOP of a preset in eager torch on the CPU, against a plain stack of the same convolutions.
 
     python benchmarks/forward.py [PRESET]
 """
@@ -19,14 +19,14 @@ from deshadow.nn.lfg import LFGDiffusion
 SIDE = 256
 
 
-def best(runs: dict[str, Callable[[], object]], times: int = 5) -> dict[str, float]:
-    """The shortest time of each, taken in turns so that a busy machine slows all alike."""
+def best(runs: dict[str, Callable[[], object]], times: int = 3) -> dict[str, float]:
+    """The least processor time of each, taken in turns, so that a busy machine does not matter."""
     spans: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(1 + times):
         for name, run in runs.items():
-            start = time.perf_counter()
+            start = time.process_time()
             run()
-            spans[name].append(time.perf_counter() - start)
+            spans[name].append(time.process_time() - start)
     return {name: min(each[1:]) for name, each in spans.items()}
 
 
