@@ -1,0 +1,95 @@
+"""How far the histograms of synthetic shadows cover those of real ones.
+
+`python benchmarks/realism.py --real SRD --split val --backgrounds DIR --occluders DIR` prints the shared
+area of the histograms of the log ratio in red, green and blue, and of the edge width.
+"""
+
+import argparse
+import csv
+import io
+import tarfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+
+from deshadow.data.banks import load_backgrounds, load_silhouettes
+from deshadow.data.procedural import draw_backgrounds, draw_occluders
+from deshadow.data.realism import Measures, measure, overlap
+from deshadow.data.recipe import PRESETS, Recipe
+from deshadow.data.synth import synthesise
+
+SIZE = 256
+Pair = tuple[NDArray[np.uint8], NDArray[np.uint8]]
+
+
+def real_pairs(folder: Path, split: str) -> Iterator[Pair]:
+    """Pairs of one split of a folder with pairs.csv and tar shards, at 256×256."""
+    with (folder / "pairs.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row["split"] == split]
+    for shard in sorted(folder.glob(f"{split}*.tar")):
+        with tarfile.open(shard) as archive:
+            names = set(archive.getnames())
+
+            def load(name: str, archive: tarfile.TarFile = archive) -> NDArray[np.uint8]:
+                member = archive.extractfile(name)
+                assert member is not None
+                picture = Image.open(io.BytesIO(member.read())).convert("RGB")
+                return np.asarray(picture.resize((SIZE, SIZE), Image.Resampling.BOX))
+
+            for row in rows:
+                if row["shadow"] in names and row["shadow_free"] in names:
+                    yield load(row["shadow"]), load(row["shadow_free"])
+
+
+def synthetic_pairs(options: argparse.Namespace, recipe: Recipe) -> Iterator[Pair]:
+    """Pairs as `deshadow synth --targets all` makes them."""
+    torch.set_num_threads(1)
+    if options.backgrounds:
+        backgrounds = torch.cat([load_backgrounds(path, SIZE) for path in options.backgrounds])
+    else:
+        backgrounds = draw_backgrounds(56, SIZE, options.seed)
+    objects = load_silhouettes(options.occluders) if options.occluders else None
+    occluders = draw_occluders(32, seed=options.seed, objects=objects)
+    for index in torch.split(torch.arange(options.count), 4):
+        made = synthesise(backgrounds, occluders, index, options.seed, recipe)
+        for picture, clean in zip(made.picture, made.clean, strict=True):
+            yield picture.permute(1, 2, 0).numpy(), clean.permute(1, 2, 0).numpy()
+
+
+def compare(name: str, first: Measures, second: Measures) -> None:
+    red, green, blue = (overlap(a, b) for a, b in zip(first.ratio, second.ratio, strict=True))
+    width = overlap(first.width, second.width)
+    print(f"{name}: log ratio {red:.3f} red, {green:.3f} green, {blue:.3f} blue; edge width {width:.3f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--real", type=Path, required=True, help="folder with pairs.csv and tar shards")
+    parser.add_argument("--split", default="val")
+    parser.add_argument("--against", help="also compare this split with --split: what two real sets share")
+    parser.add_argument("--backgrounds", type=Path, nargs="+")
+    parser.add_argument("--occluders", type=Path)
+    parser.add_argument("--count", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--preset", choices=list(PRESETS), default="sunlight")
+    options = parser.parse_args()
+    real = measure(real_pairs(options.real, options.split))
+    print(f"real, {options.split}: {real.pairs} pairs, {real.edges} edge points")
+    made = measure(synthetic_pairs(options, replace(PRESETS[options.preset], targets="all")))
+    print(f"synthetic: {made.pairs} pairs, {made.edges} edge points")
+    compare("synthetic and real", made, real)
+    if options.against:
+        compare(
+            f"{options.against} and {options.split}", measure(real_pairs(options.real, options.against)), real
+        )
+
+
+if __name__ == "__main__":
+    main()

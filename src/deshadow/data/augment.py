@@ -1,0 +1,123 @@
+"""Augmentation of whole batches on any device: crops, flips, turns and light, alike for both pictures."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from deshadow.data.keyed import Draws
+from deshadow.data.light import encode, linear, quantise
+
+
+class Pairs(NamedTuple):
+    """A batch of shadow pictures (B, 3, H, W) of 8 bits, masks (B, 1, H, W) bool and clean pictures."""
+
+    picture: Tensor
+    mask: Tensor
+    clean: Tensor
+
+
+@dataclass(frozen=True)
+class Augmentation:
+    """What may happen to a pair."""
+
+    crop: tuple[float, float] = (0.5, 1.0)
+    """Least and most of the shorter side that a crop spans, even in the log."""
+    flip: bool = True
+    """Mirror half of the pictures."""
+    turn: bool = True
+    """Turn by none, one, two or three quarters."""
+    exposure: float = 0.35
+    """Deviation of the exposure in stops."""
+    balance: float = 0.06
+    """Deviation of the gain of red and of blue, as a natural log."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.crop[0] <= self.crop[1] <= 1:
+            raise ValueError("A crop spans a share of the picture: 0 < least <= most <= 1.")
+
+
+def augment(pairs: Pairs, draws: Draws, size: int, augmentation: Augmentation | None = None) -> Pairs:
+    """Cut squares of `size` pixels from pairs of any size, and vary them.
+
+    Where the pictures were equal they stay equal, and the mask still covers every pixel that differs
+    if it did before. The result is laid out channels last, whatever turn was drawn.
+    """
+    chosen = augmentation or Augmentation()
+    height, width = pairs.picture.shape[-2:]
+    # Several samples a pixel where a crop is made smaller, so that nothing flickers or aliases.
+    samples = max(1, round(chosen.crop[1] * min(height, width) / size))
+    grid = crop_grid(draws, chosen, height, width, size * samples)
+    gains = light_gains(draws, chosen)
+    picture = quantise(resample(tone(pairs.picture, gains), grid, samples))
+    clean = quantise(resample(tone(pairs.clean, gains), grid, samples))
+    share = resample(pairs.mask.float(), grid, samples)
+    differs = (picture != clean).any(1, keepdim=True)
+    # Rounding in the grid lets a trace of a neighbour in: it counts only if it shows.
+    mask = (share > 1e-4) | ((share > 0) & differs)
+    layout = torch.channels_last
+    return Pairs(picture.contiguous(memory_format=layout), mask, clean.contiguous(memory_format=layout))
+
+
+def crop_grid(draws: Draws, chosen: Augmentation, height: int, width: int, size: int) -> Tensor:
+    """Where (B, size, size, 2) to sample a picture in [-1, 1]² for squares, flips and quarter turns."""
+    least, most = chosen.crop
+    span = least * (most / least) ** draws.uniform("crop/span", 1) * min(height, width)
+    # Half a side and the centre, in pixels; flips and turns exchange and negate axes.
+    centre_x = width / 2 + (draws.uniform("crop/x", 1) - 0.5) * (width - span)
+    centre_y = height / 2 + (draws.uniform("crop/y", 1) - 0.5) * (height - span)
+    line = (torch.arange(size, device=draws.index.device) + 0.5) / size - 0.5
+    across, down = line[None, None, :], line[None, :, None]
+    quarter = draws.integers("turn", 1, 1, high=4 if chosen.turn else 1)
+    mirror = torch.where(draws.chance("flip", 1, 1, of=0.5 if chosen.flip else 0.0), -1.0, 1.0)
+    sign = torch.where(quarter >= 2, -1.0, 1.0)
+    odd = quarter % 2 == 1
+    u = torch.where(odd, -down, across) * sign * mirror
+    v = torch.where(odd, across, down) * sign
+    x = (centre_x[..., None] + u * span[..., None]) * (2 / width) - 1
+    y = (centre_y[..., None] + v * span[..., None]) * (2 / height) - 1
+    return torch.stack([x, y], -1)
+
+
+def resample(picture: Tensor, grid: Tensor, samples: int) -> Tensor:
+    """Sample (B, C, H, W) at `grid`, averaging `samples`² of them to a pixel."""
+    fine = F.grid_sample(picture, grid, padding_mode="border", align_corners=False)
+    return F.avg_pool2d(fine, samples) if samples > 1 else fine
+
+
+def light_gains(draws: Draws, chosen: Augmentation) -> Tensor:
+    """Gains (B, 3) of linear light."""
+    exposure = 0.6931 * chosen.exposure * draws.normal("exposure", 1).clamp(-2, 2)
+    balance = chosen.balance * draws.normal("balance", 2).clamp(-2, 2)
+    zero = torch.zeros_like(exposure)
+    return torch.exp(exposure + torch.cat([balance[:, :1], zero, balance[:, 1:]], 1))
+
+
+def tone(picture: Tensor, gains: Tensor) -> Tensor:
+    """8-bit pictures (B, 3, H, W) under `gains` (B, 3) of linear light, as sRGB in [0, 1]."""
+    table = encode(linear(torch.arange(256, device=picture.device) / 255) * gains[..., None])
+    return table.gather(2, picture.long().flatten(2)).view(picture.shape)
+
+
+def dilate(mask: Tensor, kernel: int) -> Tensor:
+    """Widen a mask (B, 1, H, W), bool or float, by a square of `kernel` pixels, rounded up to odd."""
+    half = kernel // 2
+    value = mask.float()
+    value = F.max_pool2d(
+        F.max_pool2d(value, (2 * half + 1, 1), 1, (half, 0)), (1, 2 * half + 1), 1, (0, half)
+    )
+    return value > 0.5 if mask.dtype == torch.bool else value
+
+
+def erode(mask: Tensor, kernel: int) -> Tensor:
+    """Narrow a mask (B, 1, H, W) as `dilate` widens it; beyond the border counts as masked."""
+    if mask.dtype == torch.bool:
+        return ~dilate(~mask, kernel)
+    return 1 - dilate(1 - mask, kernel)
+
+
+def kernel_for(size: int, at_256: int = 21) -> int:
+    """Odd kernel, 3 or more, that is at `size` what `at_256` is at 256 pixels; the paper takes k = 21."""
+    return 2 * max(1, round(at_256 // 2 * size / 256)) + 1

@@ -1,0 +1,72 @@
+"""`deshadow synth`: what was asked for on the command line into banks, a recipe and files."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+try:
+    import torch
+except ModuleNotFoundError:
+    raise ValueError("This command needs torch; install it with: pip install 'deshadow[train]'") from None
+
+from deshadow.data.banks import load_backgrounds, load_silhouettes
+from deshadow.data.procedural import draw_backgrounds, draw_occluders
+from deshadow.data.recipe import PRESETS, Darkness, Targets
+from deshadow.data.writing import write_triplets
+
+DRAWN_BACKGROUNDS = 56
+DRAWN_OCCLUDERS = 32
+
+
+def synth_to_disk(
+    out: Path,
+    count: int,
+    backgrounds: Path | None,
+    occluders: Path | None,
+    seed: int,
+    size: int,
+    preset: str,
+    targets: Targets | None,
+    dark_rate: tuple[float, float] | None,
+    device: str,
+) -> int:
+    """Write `count` triplets with a progress bar and return how many were new."""
+    if count < 1:
+        raise ValueError("--count must be 1 or more.")
+    if not 32 <= size <= 4096:
+        raise ValueError("--size must be between 32 and 4096.")
+    if device.startswith("cuda") and not torch.cuda.is_available():
+        raise ValueError("No CUDA device is to be had; use --device cpu.")
+    recipe = PRESETS[preset]
+    recipe = replace(recipe, targets=targets or recipe.targets)
+    if dark_rate is not None:
+        recipe = replace(recipe, darkness=Darkness.between(*dark_rate))
+    console = Console(stderr=True)
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ) as bar:
+        task = bar.add_task("banks", total=None)
+        if backgrounds is None:
+            surfaces = draw_backgrounds(DRAWN_BACKGROUNDS, size, seed)
+        else:
+            surfaces = load_backgrounds(backgrounds, size)
+        objects = None if occluders is None else load_silhouettes(occluders)
+        bank = draw_occluders(DRAWN_OCCLUDERS, seed=seed, objects=objects)
+        bar.update(task, description="shadows", total=count)
+        return write_triplets(
+            out,
+            surfaces.to(device),
+            bank.to(device),
+            count,
+            seed,
+            recipe,
+            lambda more: bar.advance(task, more),
+        )

@@ -1,0 +1,41 @@
+"""Between 8-bit sRGB and linear light, in torch."""
+
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+
+LUMINANCE = (0.2126, 0.7152, 0.0722)
+
+
+@lru_cache(64)
+def constant(values: tuple[float, ...] | tuple[tuple[float, ...], ...], device: torch.device) -> Tensor:
+    """Numbers as a tensor, sent to the device once: sending makes a GPU wait."""
+    return torch.tensor(values, dtype=torch.float32, device=device)
+
+
+def linear(value: Tensor) -> Tensor:
+    """sRGB in [0, 1] to linear light."""
+    return torch.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
+
+
+def decode(picture: Tensor) -> Tensor:
+    """8-bit sRGB of any shape to linear light in [0, 1], by a table."""
+    return linear(torch.arange(256, device=picture.device) / 255)[picture.int()]
+
+
+def encode(light: Tensor) -> Tensor:
+    """Linear light to sRGB in [0, 1], not yet rounded."""
+    light = light.clamp(0, 1)
+    return torch.where(light <= 0.0031308, light * 12.92, 1.055 * light.clamp_min(1e-5) ** (1 / 2.4) - 0.055)
+
+
+def quantise(value: Tensor) -> Tensor:
+    """[0, 1] to 8 bits, rounded to the nearest."""
+    return (value * 255 + 0.5).clamp(0, 255.5).to(torch.uint8)
+
+
+def luminance(light: Tensor) -> Tensor:
+    """Luminance (B, 1, H, W) of linear light (B, 3, H, W)."""
+    red, green, blue = LUMINANCE
+    return red * light[:, :1] + green * light[:, 1:2] + blue * light[:, 2:]

@@ -1,0 +1,188 @@
+"""How shadows measure: ratio to the clean picture and edge width, alike for real and synthetic pairs."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float32]
+Bytes = NDArray[np.uint8]
+
+LUMINANCE = np.array([0.2126, 0.7152, 0.0722], np.float32)
+REACH = 16
+"""Half the length in pixels of a profile across an edge; no wider edge than twice that is measured."""
+RATIO_BINS = np.linspace(-4.0, 0.6, 47)
+"""Natural log of shadow over clean: bins of 0.1."""
+WIDTH_BINS = np.linspace(0.0, 24.0, 25)
+"""Edge width in pixels at 256×256: bins of one pixel."""
+
+
+@dataclass(frozen=True)
+class Measures:
+    """Normalised histograms over a set: log ratio (3, R) of red, green, blue, and edge width (W,)."""
+
+    ratio: NDArray[np.float64]
+    width: NDArray[np.float64]
+    pairs: int
+    edges: int
+
+
+def measure(pairs: Iterable[tuple[Bytes, Bytes]]) -> Measures:
+    """Measure pairs (shadow, clean), each (H, W, 3) of 8 bits and 256×256 by convention.
+
+    Every pair weighs alike, however large its shadow; a pair without a measurable shadow counts for nothing.
+    """
+    ratio = np.zeros((3, len(RATIO_BINS) - 1))
+    width = np.zeros(len(WIDTH_BINS) - 1)
+    count = edges = 0
+    for shadow, clean in pairs:
+        logs = log_ratio(shadow, clean)
+        inside = shadow_area(logs)
+        if inside.mean() < 0.002:
+            continue
+        count += 1
+        sound = inside & well_exposed(clean)
+        for channel in range(3):
+            ratio[channel] += histogram(logs[..., channel][sound], RATIO_BINS)
+        widths = edge_widths(luminance_ratio(shadow, clean), inside)
+        edges += len(widths)
+        if len(widths) >= 8:
+            width += histogram(widths, WIDTH_BINS)
+    return Measures(ratio / max(ratio[0].sum(), 1e-9), width / max(width.sum(), 1e-9), count, edges)
+
+
+def overlap(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
+    """Area that two normalised histograms share, from 0 to 1."""
+    return float(np.minimum(first, second).sum())
+
+
+def histogram(values: Array, bins: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Normalised histogram of `values`, those beyond the bins counted in the outermost."""
+    counts, _ = np.histogram(np.clip(values, bins[0], bins[-1]), bins)
+    return np.asarray(counts / max(counts.sum(), 1), np.float64)
+
+
+def linear(picture: Bytes) -> Array:
+    """(H, W, 3) of 8 bits to linear light in [0, 1]."""
+    value = picture.astype(np.float32) / 255
+    return np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4).astype(np.float32)
+
+
+def log_ratio(shadow: Bytes, clean: Bytes) -> Array:
+    """Natural log (H, W, 3) of shadow over clean in linear light, smoothed against noise and misalignment."""
+    below, above = blur(linear(shadow), 1.5), blur(linear(clean), 1.5)
+    return np.log((below + 5e-4) / (above + 5e-4))
+
+
+def luminance_ratio(shadow: Bytes, clean: Bytes) -> Array:
+    """Ratio (H, W) of linear luminance, barely smoothed so that a sharp edge stays sharp."""
+    below, above = blur(linear(shadow) @ LUMINANCE, 0.5), blur(linear(clean) @ LUMINANCE, 0.5)
+    return (below + 2e-3) / (above + 2e-3)
+
+
+def well_exposed(clean: Bytes) -> NDArray[np.bool_]:
+    """Pixels (H, W) neither clipped nor so dark that a ratio of bytes says nothing."""
+    return np.asarray((clean.max(-1) < 250) & (clean.min(-1) > 40))
+
+
+def shadow_area(logs: Array) -> NDArray[np.bool_]:
+    """Where (H, W) the log ratio (H, W, 3) falls below Otsu's threshold between lit and shaded."""
+    level = logs @ LUMINANCE
+    return np.asarray(level < min(otsu(level), -0.15))
+
+
+def otsu(values: Array) -> float:
+    """Threshold that parts `values` into the two classes that differ most (Otsu)."""
+    counts, edges = np.histogram(values, 128)
+    centres = (edges[:-1] + edges[1:]) / 2
+    below = np.cumsum(counts)
+    above = below[-1] - below
+    total = np.cumsum(counts * centres)
+    mean_below = total / np.maximum(below, 1)
+    mean_above = (total[-1] - total) / np.maximum(above, 1)
+    return float(centres[np.argmax(below * above * (mean_below - mean_above) ** 2)])
+
+
+def edge_widths(ratio: Array, inside: NDArray[np.bool_], most: int = 256) -> Array:
+    """Distance in pixels from 10 % to 90 % of the step in `ratio` (H, W), at up to `most` edge points.
+
+    A profile runs along the normal of the outline of `inside` and is averaged over five pixels along the
+    tangent, which lowers noise without widening a straight edge. Its two ends must be level and differ by
+    a clear step, so that thin shadows, corners and texture drop out.
+    """
+    smooth = blur(inside.astype(np.float32), 3.0)
+    down, right = np.gradient(smooth, axis=0), np.gradient(smooth, axis=1)
+    slope = np.hypot(down, right)
+    outline = inside & (shrink(inside) == 0)
+    outline[:REACH], outline[-REACH:], outline[:, :REACH], outline[:, -REACH:] = False, False, False, False
+    rows, columns = np.nonzero(outline & (slope > 0.06))
+    if len(rows) == 0:
+        return np.zeros(0, np.float32)
+    chosen = np.linspace(0, len(rows) - 1, min(most, len(rows))).astype(int)
+    rows, columns = rows[chosen], columns[chosen]
+    # The gradient of `inside` points into the shadow: walk against it, from shadow to light.
+    normal = -np.stack([down[rows, columns], right[rows, columns]], -1) / slope[rows, columns][:, None]
+    tangent = normal[:, ::-1] * np.array([1, -1], np.float32)
+    steps = np.arange(-REACH, REACH + 0.25, 0.5, dtype=np.float32)
+    slit = np.arange(-2, 3, dtype=np.float32)
+    points = (
+        np.stack([rows, columns], -1)[:, None, None]
+        + normal[:, None, None] * steps[:, None, None]
+        + tangent[:, None, None] * slit[:, None]
+    )
+    profile = bilinear(ratio, points).mean(-1)
+    return profile_widths(profile, steps)
+
+
+def profile_widths(profile: Array, steps: Array) -> Array:
+    """Widths of the sound ones among profiles (N, S) that rise from shadow to light."""
+    quarter = profile.shape[1] // 8
+    low, high = np.median(profile[:, :quarter], -1), np.median(profile[:, -quarter:], -1)
+    step = high - low
+    wobble = np.maximum(profile[:, :quarter].std(-1), profile[:, -quarter:].std(-1))
+    sound = (step > 0.15) & (wobble < 0.12 * step)
+    level = (profile[sound] - low[sound, None]) / step[sound, None]
+    # Out from the middle of the step, the first crossing on either side.
+    middle = np.argmin(np.abs(level - 0.5) + 0.02 * np.abs(steps), -1)
+    places = np.arange(profile.shape[1])
+    up = np.where((level >= 0.9) & (places >= middle[:, None]), places, len(steps)).min(-1)
+    down = np.where((level <= 0.1) & (places <= middle[:, None]), places, -1).max(-1)
+    crossed = (up < len(steps)) & (down >= 0)
+    level, up, down = level[crossed], up[crossed], down[crossed]
+    line = np.arange(len(level))
+    before, after = level[line, np.maximum(up - 1, 0)], level[line, up]
+    right = up - np.clip((after - 0.9) / np.maximum(after - before, 1e-6), 0, 1)
+    below, above = level[line, down], level[line, np.minimum(down + 1, len(steps) - 1)]
+    left = down + np.clip((0.1 - below) / np.maximum(above - below, 1e-6), 0, 1)
+    return np.asarray((right - left) * (steps[1] - steps[0]), np.float32)
+
+
+def blur(image: Array, sigma: float) -> Array:
+    """Gaussian blur of (H, W) or (H, W, C), the border repeated."""
+    radius = max(1, int(3 * sigma + 0.5))
+    taps = np.exp(-0.5 * (np.arange(-radius, radius + 1) / sigma) ** 2).astype(np.float32)
+    taps /= taps.sum()
+    height, width = image.shape[:2]
+    rest = [(0, 0)] * (image.ndim - 2)
+    padded = np.pad(image, [(radius, radius), (0, 0), *rest], mode="edge")
+    down = sum((padded[k : k + height] * tap for k, tap in enumerate(taps)), np.zeros_like(image))
+    padded = np.pad(down, [(0, 0), (radius, radius), *rest], mode="edge")
+    return sum((padded[:, k : k + width] * tap for k, tap in enumerate(taps)), np.zeros_like(image))
+
+
+def shrink(area: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Erode (H, W) by one pixel in the four directions."""
+    padded = np.pad(area, 1, mode="edge")
+    return np.asarray(padded[:-2, 1:-1] & padded[2:, 1:-1] & padded[1:-1, :-2] & padded[1:-1, 2:] & area)
+
+
+def bilinear(image: Array, points: Array) -> Array:
+    """Values of (H, W) at `points` (..., 2) as (row, column)."""
+    height, width = image.shape
+    row = np.clip(points[..., 0], 0, height - 1.001)
+    column = np.clip(points[..., 1], 0, width - 1.001)
+    r, c = row.astype(int), column.astype(int)
+    y, x = row - r, column - c
+    top = image[r, c] * (1 - x) + image[r, c + 1] * x
+    return np.asarray(top * (1 - y) + (image[r + 1, c] * (1 - x) + image[r + 1, c + 1] * x) * y, np.float32)

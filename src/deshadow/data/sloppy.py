@@ -1,0 +1,111 @@
+"""Masks as people and detectors draw them: too wide, too narrow, ragged, spotted, boxed or brushed."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from deshadow.data.augment import dilate, erode, kernel_for
+from deshadow.data.keyed import Draws
+from deshadow.data.penumbra import binomial, resize
+
+
+@dataclass(frozen=True)
+class Sloppiness:
+    """Chances of each fault. Lengths inside are meant at a size of 256 and grow with it."""
+
+    widen: float = 0.35
+    """Widened by 2 to 10 pixels."""
+    narrow: float = 0.2
+    """Narrowed by 1 to 4 pixels."""
+    ragged: float = 0.5
+    """An outline that wavers in and out."""
+    spots: float = 0.25
+    """Small false areas, and small holes."""
+    box: float = 0.06
+    """The box around the shadow instead of its outline."""
+    brush: float = 0.12
+    """A few strokes of a thick brush over it."""
+    soft: float = 0.3
+    """A soft edge."""
+
+
+def spoil(mask: Tensor, draws: Draws, sloppiness: Sloppiness | None = None) -> Tensor:
+    """Turn true masks (B, 1, H, W) bool into imperfect ones, float in [0, 1]."""
+    chosen = sloppiness or Sloppiness()
+    size = min(mask.shape[-2:])
+    value = mask.float()
+
+    def chance(name: str, of: float) -> Tensor:
+        return draws.chance(f"sloppy/{name}", 1, 1, 1, of=of)
+
+    value = torch.where(chance("brush", chosen.brush), brushed(value, draws), value)
+    value = torch.where(chance("widen", chosen.widen), widened(value, draws, size), value)
+    value = torch.where(chance("narrow", chosen.narrow), narrowed(value, draws, size), value)
+    value = torch.where(chance("ragged", chosen.ragged), ragged(value, draws), value)
+    value = torch.where(chance("spots", chosen.spots), spotted(value, draws), value)
+    value = torch.where(chance("box", chosen.box), boxed(mask).float(), value)
+    return torch.where(chance("soft", chosen.soft), softened(value, size), value)
+
+
+def widened(mask: Tensor, draws: Draws, size: int) -> Tensor:
+    """Widen each mask by one of three lengths."""
+    choice = draws.integers("sloppy/wide", 1, 1, 1, high=3)
+    first, second, third = (dilate(mask, kernel_for(size, kernel)) for kernel in (5, 11, 21))
+    return torch.where(choice == 0, first, torch.where(choice == 1, second, third))
+
+
+def narrowed(mask: Tensor, draws: Draws, size: int) -> Tensor:
+    """Narrow each mask by one of two lengths."""
+    choice = draws.chance("sloppy/thin", 1, 1, 1, of=0.6)
+    return torch.where(choice, erode(mask, kernel_for(size, 3)), erode(mask, kernel_for(size, 9)))
+
+
+def ragged(mask: Tensor, draws: Draws) -> Tensor:
+    """Cut a blurred copy at a level that varies from place to place."""
+    height, width = mask.shape[-2:]
+    coarse = binomial(binomial(F.avg_pool2d(mask, 2, ceil_mode=True)))
+    blurred = resize(coarse, mask.shape[-2:])
+    level = torch.zeros_like(mask)
+    for octave, cells in enumerate((9, 24)):
+        lumps = draws.normal(f"sloppy/ragged/{octave}", 1, cells, cells)
+        level = level + F.interpolate(lumps, size=(height, width), mode="bicubic", align_corners=True)
+    return (blurred > torch.sigmoid(level).clamp(0.08, 0.92)).float()
+
+
+def spotted(mask: Tensor, draws: Draws) -> Tensor:
+    """Add a few false areas and cut a few holes."""
+    height, width = mask.shape[-2:]
+    lumps = draws.normal("sloppy/spots", 1, 14, 14)
+    field = F.interpolate(lumps, size=(height, width), mode="bicubic", align_corners=True)
+    return torch.where(field > 2.1, 1.0, torch.where(field < -2.1, 0.0, mask))
+
+
+def boxed(mask: Tensor) -> Tensor:
+    """Fill the box (B, 1, H, W) around each mask; an empty mask stays empty."""
+    rows, columns = mask.amax(3, keepdim=True), mask.amax(2, keepdim=True)
+    return between(rows, 2) & between(columns, 3)
+
+
+def between(line: Tensor, axis: int) -> Tensor:
+    """Fill a line of flags from the first to the last that is set."""
+    value = line.int()
+    return (value.cummax(axis).values & value.flip(axis).cummax(axis).values.flip(axis)).bool()
+
+
+def brushed(mask: Tensor, draws: Draws) -> Tensor:
+    """Cover each mask with overlapping round dabs about as wide as a sixteenth of the frame."""
+    height, width = mask.shape[-2:]
+    wobble = 0.25 * draws.normal("sloppy/brush", 1, 16, 16)
+    coarse = F.adaptive_avg_pool2d(mask, (16, 16))
+    dabs = ((coarse * 3 + wobble) > 0.35).float() * (coarse > 0)
+    dabs = F.interpolate(dabs, size=(height, width), mode="bicubic", align_corners=False)
+    return (dabs > 0.4).float()
+
+
+def softened(mask: Tensor, size: int) -> Tensor:
+    """Blur the outline over a few pixels."""
+    for _ in range(max(1, round(3 * size / 256))):
+        mask = binomial(mask)
+    return mask

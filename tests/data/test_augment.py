@@ -1,0 +1,98 @@
+import pytest
+import torch
+
+from deshadow.data.augment import Augmentation, Pairs, augment, dilate, erode, kernel_for
+from deshadow.data.keyed import Draws
+from deshadow.data.procedural import draw_backgrounds, draw_occluders
+from deshadow.data.synth import synthesise
+
+STILL = Augmentation(crop=(1.0, 1.0), flip=False, turn=False, exposure=0.0, balance=0.0)
+
+
+def pairs(count: int = 24, size: int = 64) -> Pairs:
+    made = synthesise(draw_backgrounds(7, size), draw_occluders(4, 64), torch.arange(count))
+    return Pairs(made.picture, made.mask, made.clean)
+
+
+@pytest.mark.parametrize("size", [32, 48, 64, 96])
+def test_the_mask_still_covers_every_difference(size: int) -> None:
+    varied = augment(pairs(), Draws(0, torch.arange(24)), size)
+    assert varied.picture.shape == (24, 3, size, size)
+    differs = (varied.picture != varied.clean).any(1, keepdim=True)
+    assert differs.any()
+    assert not (differs & ~varied.mask).any()
+    assert not varied.mask.all()
+
+
+def test_nothing_asked_for_changes_nothing() -> None:
+    before = pairs()
+    after = augment(before, Draws(0, torch.arange(24)), 64, STILL)
+    assert all(torch.equal(first, second) for first, second in zip(before, after, strict=True))
+
+
+def test_flips_and_turns_give_the_eight_positions_of_a_square_alike_for_all_three() -> None:
+    picture = torch.arange(64, dtype=torch.uint8).view(1, 1, 8, 8).expand(64, 3, 8, 8)
+    draws = Draws(0, torch.arange(64))
+    turned = augment(
+        Pairs(picture, picture[:, :1] > 40, picture), draws, 8, Augmentation((1, 1), exposure=0, balance=0)
+    )
+    square = picture[0, 0]
+    positions = {
+        tuple(torch.rot90(side, k).flatten().tolist()) for side in (square, square.flip(1)) for k in range(4)
+    }
+    assert {tuple(each[0].flatten().tolist()) for each in turned.picture} == positions
+    assert torch.equal(turned.mask, turned.picture[:, :1] > 40)
+    assert torch.equal(turned.picture, turned.clean)
+
+
+def test_light_changes_both_pictures_by_one_gain_in_linear_light() -> None:
+    grey = torch.full((8, 3, 16, 16), 100, dtype=torch.uint8)
+    lighter = Augmentation(crop=(1.0, 1.0), flip=False, turn=False, exposure=0.5, balance=0.0)
+    varied = augment(Pairs(grey, grey[:, :1] > 0, grey), Draws(1, torch.arange(8)), 16, lighter)
+    assert torch.equal(varied.picture, varied.clean)
+    assert len(set(varied.picture[:, 0, 0, 0].tolist())) > 4
+    assert torch.equal(varied.picture[:, 0], varied.picture[:, 2])
+
+
+def test_white_balance_tells_red_from_blue() -> None:
+    grey = torch.full((8, 3, 16, 16), 100, dtype=torch.uint8)
+    tinted = Augmentation(crop=(1.0, 1.0), flip=False, turn=False, exposure=0.0, balance=0.1)
+    varied = augment(Pairs(grey, grey[:, :1] > 0, grey), Draws(1, torch.arange(8)), 16, tinted).picture
+    assert (varied[:, 1] == 100).all()
+    assert (varied[:, 0] != varied[:, 2]).any()
+
+
+def test_a_batch_may_be_split() -> None:
+    before = pairs(6)
+    whole = augment(before, Draws(3, torch.arange(6)), 48)
+    halves = [
+        augment(Pairs(*(part[k : k + 3] for part in before)), Draws(3, torch.arange(k, k + 3)), 48)
+        for k in (0, 3)
+    ]
+    assert torch.equal(whole.picture, torch.cat([half.picture for half in halves]))
+    assert torch.equal(whole.mask, torch.cat([half.mask for half in halves]))
+
+
+def test_results_are_laid_out_channels_last() -> None:
+    varied = augment(pairs(4), Draws(0, torch.arange(4)), 32)
+    assert varied.picture.is_contiguous(memory_format=torch.channels_last)
+    assert varied.clean.is_contiguous(memory_format=torch.channels_last)
+
+
+def test_dilation_widens_by_half_the_kernel_and_erosion_takes_it_back() -> None:
+    mask = torch.zeros(1, 1, 64, 64, dtype=torch.bool)
+    mask[..., 30:35, 30:35] = True
+    wide = dilate(mask, 21)
+    assert wide.dtype == torch.bool
+    assert wide[0, 0, 32].nonzero().flatten().tolist() == list(range(20, 45))
+    assert torch.equal(erode(wide, 21), mask)
+
+
+@pytest.mark.parametrize(("size", "kernel"), [(256, 21), (512, 41), (128, 11), (640, 51), (16, 3)])
+def test_the_kernel_grows_with_the_size(size: int, kernel: int) -> None:
+    assert kernel_for(size) == kernel
+
+
+def test_a_crop_larger_than_the_picture_is_refused() -> None:
+    with pytest.raises(ValueError, match="crop"):
+        Augmentation(crop=(0.5, 1.5))
