@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from cyclopts import App, CycloptsError, Parameter
 
 from deshadow import __version__
+from deshadow.data.layouts import Layout
 
 # Each command imports what it needs when it runs, so that `--help` answers at once.
 app = App(
@@ -17,6 +18,98 @@ app = App(
     version_flags=["--version"],
     help_format="markdown",
 )
+
+
+@app.command
+def models(
+    *,
+    size: Annotated[int, Parameter(help="Side of the picture that GFLOP are counted for.")] = 256,
+) -> None:
+    """List the presets, with what each costs."""
+    from rich.console import Console
+
+    from deshadow.report import models_table
+
+    Console().print(models_table(size))
+
+
+@app.command
+def export(
+    checkpoint: Annotated[str, Parameter(help="A .safetensors file, or the name of shipped weights.")], /
+) -> None:
+    """Write the ONNX graphs of a checkpoint beside it, so that it runs without torch."""
+    from deshadow.extras import require
+
+    require("export", "torch", "onnx", "onnxscript")
+    from deshadow.export import export as write_graphs
+
+    for graph in write_graphs(checkpoint):
+        print(graph)  # noqa: T201
+
+
+data = App(name="data", help="Look at data sets, and prepare them.")
+app.command(data)
+
+Folder = Annotated[Path, Parameter(help="The folder of the data set.")]
+Split = Annotated[str | None, Parameter(help="One split, by its name: train, test, val. All, unless given.")]
+SkipProblems = Annotated[
+    bool, Parameter(negative=(), help="List pairs that cannot be used and go on without them.")
+]
+
+
+@data.command
+def look(
+    folder: Folder,
+    /,
+    *,
+    output: Annotated[Path, Parameter(alias="-o", help="The contact sheet to write: .png, .jpg or .webp.")],
+    split: Split = None,
+    layout: Annotated[
+        Layout | None,
+        Parameter(help="How the folder is laid out. Found by looking, unless given."),
+    ] = None,
+    count: Annotated[int, Parameter(help="Triplets on the sheet, from all over the set.")] = 24,
+    dark_rate: Annotated[
+        Path | None, Parameter(help="Plot how dark the shadows are to this file: .png, .svg or .pdf.")
+    ] = None,
+    skip_problems: SkipProblems = False,
+) -> None:
+    """Draw a contact sheet of a data set and print its figures."""
+    from rich.console import Console
+
+    from deshadow.data import look as looking
+
+    found = looking.look(folder, output, split, layout, count, dark_rate, skip_problems)
+    console = Console(soft_wrap=True)
+    console.print(looking.table(found), highlight=False)
+    for problem in found.problems:
+        console.print(f"problem: {problem}", highlight=False, markup=False)
+
+
+@data.command
+def adjust(
+    folder: Folder,
+    /,
+    *,
+    output: Annotated[Path, Parameter(alias="-o", help="The new folder, to be laid out as AISTD is.")],
+    split: Split = None,
+    skip_problems: SkipProblems = False,
+) -> None:
+    """Make AISTD from ISTD: bring shadow-free pictures to the colours of their shadow pictures."""
+    from rich.console import Console
+
+    from deshadow.data.aistd import adjust_folder
+
+    count, before, after, problems = adjust_folder(folder, output, split, skip_problems)
+    console = Console(soft_wrap=True)
+    console.print(
+        f"{output}: pairs {count:,}; mean difference outside the shadow, of 255: "
+        f"{before:.2f} before, {after:.2f} after",
+        highlight=False,
+        markup=False,
+    )
+    for problem in problems:
+        console.print(f"problem: {problem}", highlight=False, markup=False)
 
 
 @app.command

@@ -1,0 +1,46 @@
+"""One step of a preset at 256×256 on the CPU, encoder included: onnxruntime against torch.
+
+python benchmarks/runtimes.py [PRESET]
+"""
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from deshadow.backends import Backend, OnnxBackend, TorchBackend, condition
+from deshadow.checkpoint import load, save
+from deshadow.config import preset
+from deshadow.export import export
+from deshadow.nn.lfg import LFGDiffusion
+
+
+def main() -> None:
+    config = preset(sys.argv[1] if len(sys.argv) > 1 else "light")
+    rng = np.random.default_rng(0)
+    picture, noisy = rng.uniform(-1, 1, (2, 1, 3, 256, 256)).astype(np.float32)
+    mask = np.ones((1, 1, 256, 256), np.float32)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "random.safetensors"
+        save(path, LFGDiffusion(config))
+        export(path)
+        backends: dict[str, Backend] = {"onnxruntime": OnnxBackend(path), "torch": TorchBackend(load(path))}
+        best = {}
+        for name, backend in backends.items():
+            spans = []
+            for _ in range(10):
+                start = time.perf_counter()
+                condition(backend, picture, mask)(noisy, config.schedule.length)
+                spans.append(time.perf_counter() - start)
+            best[name] = min(spans)
+            print(f"{name:12} {best[name]:.3f} s")
+    print(
+        f"onnxruntime to torch: {best['onnxruntime'] / best['torch']:.2f} ({torch.get_num_threads()} threads)"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""What numpy and torch arrays have in common, so that one implementation serves both."""
+
+import math
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import torch
+
+FloatArray = NDArray[np.floating[Any]]
+Array = TypeVar("Array", FloatArray, "torch.Tensor")
+
+
+def normal_like(array: Array, rng: "np.random.Generator | torch.Generator") -> Array:
+    """Standard normal noise of the array's shape, dtype and device, from a generator of its own library."""
+    if isinstance(array, np.ndarray):
+        if not isinstance(rng, np.random.Generator):
+            raise ValueError("numpy arrays need a numpy.random.Generator for their noise")
+        return rng.standard_normal(array.shape).astype(array.dtype)
+    import torch
+
+    if not isinstance(rng, torch.Generator):
+        raise ValueError("torch tensors need a torch.Generator for their noise")
+    return torch.randn(array.shape, generator=rng, dtype=array.dtype, device=array.device)
+
+
+def to_numpy(array: "FloatArray | torch.Tensor") -> NDArray[np.float32]:
+    """The same numbers as a contiguous float32 array in main memory."""
+    if not isinstance(array, np.ndarray):
+        array = array.detach().cpu().numpy()
+    return np.ascontiguousarray(array, np.float32)
+
+
+def like(array: Array, result: "FloatArray | torch.Tensor") -> Array:
+    """The result in the library, dtype and device of the array."""
+    if isinstance(array, np.ndarray):
+        return to_numpy(result).astype(array.dtype, copy=False)
+    import torch
+
+    return torch.as_tensor(result).to(array)
+
+
+def check_pair(picture: Array, mask: Array) -> None:
+    """Refuse anything but a picture (B, 3, H, W) and a mask (B, 1, H, W) of finite numbers."""
+    for name, array, channels in (("picture", picture, 3), ("mask", mask, 1)):
+        if array.ndim != 4 or array.shape[1] != channels:
+            raise ValueError(f"the {name} must be (B, {channels}, H, W), not {tuple(array.shape)}")
+        if 0 in array.shape:
+            raise ValueError(f"the {name} is empty: its shape is {tuple(array.shape)}")
+        # A sum is finite only if every element is: NaN and infinity survive it, and nothing large is made.
+        if not math.isfinite(float(array.sum())):
+            raise ValueError(f"the {name} has values that are not finite numbers (NaN or infinity)")
+    if picture.shape[0] != mask.shape[0] or picture.shape[2:] != mask.shape[2:]:
+        raise ValueError(
+            f"the mask, {tuple(mask.shape)}, does not fit the picture, {tuple(picture.shape)}: "
+            "both need the same batch, height and width"
+        )
+
+
+def pad_to_multiple(array: Array, multiple: int) -> Array:
+    """(B, C, H, W) → the same, its last row and column repeated until H and W are multiples."""
+    height, width = (-size % multiple for size in array.shape[2:])
+    if not height and not width:
+        return array
+    if isinstance(array, np.ndarray):
+        return np.pad(array, ((0, 0), (0, 0), (0, height), (0, width)), mode="edge")
+    from torch.nn.functional import pad
+
+    return pad(array, (0, width, 0, height), mode="replicate")

@@ -1,0 +1,182 @@
+"""The runtimes that run a model: onnxruntime, which needs no torch, and torch, which can use a GPU.
+
+A backend runs the two networks. `condition` makes of it a denoiser for one picture: a callable
+(y_t, t) → clean picture, which is all that a sampler knows.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from deshadow.arrays import Array, FloatArray, check_pair, like, pad_to_multiple, to_numpy
+from deshadow.checkpoint import load, locate, places, read, read_config
+from deshadow.config import ModelConfig
+from deshadow.prediction import clean_from
+
+if TYPE_CHECKING:
+    import torch
+
+    from deshadow.nn.lfg import LFGDiffusion
+
+
+class Backend(Protocol):
+    """Runs the networks of one model on pictures whose height and width are multiples of its stride.
+
+    It takes numpy arrays as well as tensors, and gives back what it was given.
+    """
+
+    config: ModelConfig
+
+    def encode(self, picture: Array, mask: Array) -> Array | None:
+        """The guidance, or None where the model has none."""
+        ...
+
+    def predict(self, noisy: Array, t: int, picture: Array, mask: Array, guidance: Array | None) -> Array:
+        """The denoiser's own output: what `config.predicts` names."""
+        ...
+
+
+def condition(backend: Backend, picture: Array, mask: Array) -> Callable[[Array, int], Array]:
+    """The denoiser for a picture (B, 3, H, W) in [-1, 1] and a mask (B, 1, H, W) in [0, 1], any H and W.
+
+    The encoder runs once, here. Sizes that the network cannot take are padded by repeating the edge.
+    """
+    check_pair(picture, mask)
+    config, (height, width) = backend.config, picture.shape[2:]
+    padded, padded_mask = pad_to_multiple(picture, config.stride), pad_to_multiple(mask, config.stride)
+    guidance = backend.encode(padded, padded_mask)
+
+    def denoise(noisy: Array, t: int) -> Array:
+        if noisy.shape != picture.shape:
+            raise ValueError(f"y_t is {tuple(noisy.shape)}, but the picture is {tuple(picture.shape)}")
+        output = backend.predict(pad_to_multiple(noisy, config.stride), t, padded, padded_mask, guidance)
+        a, s = config.schedule.level(t)
+        return clean_from(config.predicts, output[:, :, :height, :width], noisy, picture, a, s)
+
+    return denoise
+
+
+def open_backend(path_or_name: str | Path, device: str = "auto") -> Backend:
+    """The best runtime for a checkpoint: torch on a GPU, else onnxruntime if it has graphs, else torch.
+
+    `device` is auto, cpu, or any device of torch (cuda, cuda:1, mps).
+    """
+    path = locate(path_or_name)
+    has_torch = find_spec("torch") is not None
+    if device == "auto":
+        device = _best_device() if has_torch else "cpu"
+    if device == "cpu" and all(graph.exists() for graph in graphs(path, read_config(path)[0]).values()):
+        return OnnxBackend(path)
+    if has_torch:
+        return TorchBackend(load(path), device)
+    raise ValueError(
+        f"torch is not installed, and {path} has no graphs beside it for onnxruntime: "
+        f"pip install 'deshadow[export]', then deshadow export {path}"
+    )
+
+
+class OnnxBackend:
+    """Runs the graphs that `deshadow export` wrote beside a checkpoint; both read the same weights file."""
+
+    def __init__(self, path_or_name: str | Path, threads: int = 0) -> None:
+        """`threads` 0 takes every core."""
+        import onnxruntime
+
+        path = locate(path_or_name)
+        self.config = read(path).config
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.log_severity_level = 3  # errors alone: it warns of every constant that it leaves unfolded
+        self.sessions: dict[str, Any] = {}
+        for name, graph in graphs(path, self.config).items():
+            if not graph.exists():
+                raise ValueError(f"{graph} is missing: run deshadow export {path}")
+            try:
+                session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+                fits = session.get_modelmeta().custom_metadata_map.get("fingerprint") == fingerprint(path)
+            except Exception as error:  # onnxruntime's errors have no common base of their own
+                raise ValueError(f"{graph} cannot be run ({error}): run deshadow export {path}") from error
+            if not fits:
+                raise ValueError(f"{graph} was made for another checkpoint: run deshadow export {path}")
+            self.sessions[name] = session
+
+    def encode(self, picture: Array, mask: Array) -> Array | None:
+        """The guidance, or None where the model has none."""
+        if "guide" not in self.sessions:
+            return None
+        return self._run("guide", picture, mask=mask)
+
+    def predict(self, noisy: Array, t: int, picture: Array, mask: Array, guidance: Array | None) -> Array:
+        """The denoiser's own output: what `config.predicts` names."""
+        inputs: dict[str, Any] = {"noisy": noisy, "t": np.full(len(noisy), t), "mask": mask}
+        if guidance is not None:
+            inputs["guidance"] = guidance
+        return self._run("denoiser", picture, **inputs)
+
+    def _run(self, graph: str, picture: Array, **inputs: Any) -> Array:
+        feeds = {name: to_numpy(array) for name, array in {"picture": picture, **inputs}.items()}
+        return like(picture, self.sessions[graph].run(None, feeds)[0])
+
+
+class TorchBackend:
+    """Runs a model in torch, on any device."""
+
+    def __init__(self, model: "LFGDiffusion", device: str = "cpu") -> None:
+        import torch
+
+        try:
+            self.model = model.eval().to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+        except (RuntimeError, AssertionError) as error:  # torch asserts that it was built for the device
+            raise ValueError(f"torch cannot use the device {device!r} here: {error}") from error
+        self.config = model.config
+        self.device = device
+
+    def encode(self, picture: Array, mask: Array) -> Array | None:
+        """The guidance, or None where the model has none."""
+        import torch
+
+        with torch.no_grad():
+            guidance = self.model.encode(self._tensor(picture), self._tensor(mask))
+        return None if guidance is None else like(picture, guidance)
+
+    def predict(self, noisy: Array, t: int, picture: Array, mask: Array, guidance: Array | None) -> Array:
+        """The denoiser's own output: what `config.predicts` names."""
+        import torch
+
+        with torch.no_grad():
+            output = self.model(
+                self._tensor(noisy),
+                torch.full((len(noisy),), float(t), device=self.device),
+                self._tensor(picture),
+                self._tensor(mask),
+                None if guidance is None else self._tensor(guidance),
+            )
+        return like(noisy, output)
+
+    def _tensor(self, array: "FloatArray | torch.Tensor") -> "torch.Tensor":
+        import torch
+
+        tensor = torch.as_tensor(array, dtype=torch.float32, device=self.device)
+        return tensor.contiguous(memory_format=torch.channels_last)
+
+
+def graphs(path: Path, config: ModelConfig) -> dict[str, Path]:
+    """The graphs that belong beside a checkpoint."""
+    names = ("denoiser",) if config.guidance == "none" else ("guide", "denoiser")
+    return {name: path.with_suffix(f".{name}.onnx") for name in names}
+
+
+def fingerprint(path: Path) -> str:
+    """Names a checkpoint's file and the places of its tensors: the graphs made for it work with no other."""
+    return hashlib.sha256(json.dumps([path.name, places(path)], sort_keys=True).encode()).hexdigest()
+
+
+def _best_device() -> str:
+    import torch
+
+    return "cuda" if torch.cuda.is_available() else "cpu"

@@ -1,0 +1,172 @@
+"""Checkpoints: safetensors files that carry their configuration and a digest of their tensors."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from deshadow.config import ModelConfig, describe
+from deshadow.files import replacing
+
+if TYPE_CHECKING:
+    from deshadow.nn.lfg import LFGDiffusion
+
+SUFFIX = ".safetensors"
+SHIPPED = Path(__file__).parent / "weights"
+PICKLES = (b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
+
+
+class Checkpoint(NamedTuple):
+    """What a file holds."""
+
+    config: ModelConfig
+    tensors: dict[str, NDArray[Any]]
+    notes: dict[str, str]
+    """Whatever else the writer wrote down: the recipe of a release, the counters of a training run."""
+
+
+class Place(NamedTuple):
+    """Where a tensor lies in its file."""
+
+    dtype: str
+    """As safetensors names it: F16, F32, …"""
+    shape: tuple[int, ...]
+    offset: int
+    """In bytes from the beginning of the file."""
+    length: int
+
+
+def save(path: Path, model: "LFGDiffusion", *, half: bool = True, notes: Mapping[str, str] = {}) -> None:
+    """Write a model's weights, in half precision as releases have them or in float32."""
+    tensors = {name: tensor.detach().cpu().numpy() for name, tensor in model.state_dict().items()}
+    write(
+        path,
+        model.config,
+        {name: _halved(name, a) for name, a in tensors.items()} if half else tensors,
+        notes,
+    )
+
+
+def load(path_or_name: str | Path, *, expect: ModelConfig | None = None) -> "LFGDiffusion":
+    """The model in a file or in the shipped weights of that name, in float32 on the CPU, ready to use.
+
+    `expect` refuses a checkpoint of another configuration before anything is built.
+    """
+    import torch
+
+    from deshadow.nn.lfg import LFGDiffusion
+
+    path = locate(path_or_name)
+    config, tensors, _ = read(path)
+    if expect is not None and config != expect:
+        raise ValueError(
+            f"{path} holds {describe(config)}, but {describe(expect)} is asked for: choose the checkpoint or "
+            "the preset that fits the other"
+        )
+    model = LFGDiffusion(config)
+    shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    if shapes != {name: tensor.shape for name, tensor in tensors.items()}:
+        raise ValueError(
+            f"the tensors in {path} are not those of its configuration: it was not written by save()"
+        )
+    model.load_state_dict({name: torch.from_numpy(tensor).float() for name, tensor in tensors.items()})
+    return model.eval()
+
+
+def write(
+    path: Path, config: ModelConfig, tensors: Mapping[str, NDArray[Any]], notes: Mapping[str, str] = {}
+) -> None:
+    """Write tensors with their configuration; an older file survives whole if this fails."""
+    tensors = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
+    metadata = {**notes, "format": "deshadow", "config": config.to_json(), "digest": digest(tensors)}
+    with replacing(path) as beside:
+        save_file(tensors, beside, metadata)
+
+
+def read(path: Path) -> Checkpoint:
+    """Everything that a checkpoint holds, checked."""
+    config, notes = read_config(path)
+    try:
+        with safe_open(path, framework="numpy") as file:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+    except SafetensorError as error:
+        raise ValueError(f"{path} is damaged ({error}): fetch or write it again") from error
+    if digest(tensors) != notes.pop("digest", None):
+        raise ValueError(
+            f"{path} is damaged (its tensors do not match their digest): fetch or write it again"
+        )
+    return Checkpoint(config, tensors, notes)
+
+
+def read_config(path: Path) -> tuple[ModelConfig, dict[str, str]]:
+    """The configuration and the notes of a checkpoint, from its header alone."""
+    if not path.is_file():
+        raise ValueError(f"no checkpoint at {path}: name a {SUFFIX} file")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            notes = dict(file.metadata() or {})
+    except (SafetensorError, OSError) as error:
+        with path.open("rb") as raw:
+            pickled = raw.read(4).startswith(PICKLES)
+        raise ValueError(
+            f"{path} is a pickle, which can run any code when opened: deshadow reads safetensors only"
+            if pickled
+            else f"{path} is truncated, damaged or no safetensors file ({error}): fetch or write it again"
+        ) from error
+    if notes.pop("format", None) != "deshadow":
+        raise ValueError(
+            f"{path} is a safetensors file, but not a checkpoint of deshadow: it has no configuration"
+        )
+    try:
+        return ModelConfig.from_json(notes.pop("config", "")), notes
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def places(path: Path) -> dict[str, Place]:
+    """Where each tensor of a checkpoint lies in the file, for readers that map it themselves."""
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(length))
+    header.pop("__metadata__", None)
+    return {
+        name: Place(entry["dtype"], tuple(entry["shape"]), 8 + length + start, end - start)
+        for name, entry in header.items()
+        for start, end in [entry["data_offsets"]]
+    }
+
+
+def locate(path_or_name: str | Path) -> Path:
+    """The file of a path, or of the name of shipped weights."""
+    path = Path(path_or_name)
+    if path.suffix == SUFFIX or path.exists():
+        return path
+    shipped = {file.stem: file for file in sorted(SHIPPED.glob(f"*{SUFFIX}"))}
+    if str(path_or_name) not in shipped:
+        known = f"the shipped ones are {', '.join(shipped)}" if shipped else "this version ships none yet"
+        raise ValueError(f"no weights {str(path_or_name)!r}: {known}; a path to a {SUFFIX} file works too")
+    return shipped[str(path_or_name)]
+
+
+def digest(tensors: Mapping[str, NDArray[Any]]) -> str:
+    """SHA-256 over names, types, shapes and bytes, whatever the order."""
+    sha = hashlib.sha256()
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        sha.update(f"{name} {tensor.dtype.str} {tensor.shape}\n".encode())
+        sha.update(np.ascontiguousarray(tensor).data)
+    return sha.hexdigest()
+
+
+def _halved(name: str, tensor: NDArray[Any]) -> NDArray[Any]:
+    if not np.issubdtype(tensor.dtype, np.floating):
+        return tensor
+    if not np.all(np.abs(tensor) <= np.finfo(np.float16).max):
+        raise ValueError(f"{name} has values that half precision cannot hold: save it with half=False")
+    return tensor.astype(np.float16)

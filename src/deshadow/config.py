@@ -1,0 +1,145 @@
+"""Configurations: frozen dataclasses that a checkpoint carries as JSON, and the presets by name."""
+
+import json
+import math
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal, get_args
+
+from deshadow.prediction import Prediction
+from deshadow.schedule import Schedule
+
+Guidance = Literal["none", "colour", "coarse", "latent"]
+Fusion = Literal["none", "vector", "map"]
+
+NOISE_PATCH = 8
+"""Side of the squares of y_t that the noise encoder of the vector fusion looks at."""
+
+
+@dataclass(frozen=True)
+class UNetShape:
+    """The shape of one U-Net; what goes in and comes out is the model's business."""
+
+    base: int
+    """Channels at the finest level."""
+    multipliers: tuple[int, ...]
+    """Channels of each level as a multiple of `base`; every level halves the picture."""
+    blocks: int = 2
+    """Residual blocks a level."""
+    attention: tuple[int, ...] = ()
+    """Levels with attention, 0 being the finest; the middle always has it."""
+    head_channels: int = 64
+    fold: int = 1
+    """Side of the squares of pixels that are folded into channels at the input; 1 is the paper's."""
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.base < 1 or self.blocks < 1 or self.fold < 1 or not self.multipliers:
+            raise ValueError(f"a U-Net needs positive base, blocks, fold and at least one level: {self}")
+        if any(level not in range(len(self.multipliers)) for level in self.attention):
+            raise ValueError(f"attention at level {max(self.attention)} of {len(self.multipliers)} levels")
+        attended = [self.channels(level) for level in {*self.attention, len(self.multipliers) - 1}]
+        if any(channels % self.head_channels for channels in attended):
+            raise ValueError(f"{attended} channels do not divide into heads of {self.head_channels}")
+
+    @property
+    def stride(self) -> int:
+        """Height and width must be multiples of this."""
+        return self.fold << (len(self.multipliers) - 1)
+
+    @property
+    def embedding(self) -> int:
+        """Length of the vector that carries the timestep (and the noise) to every block."""
+        return 4 * self.base
+
+    def channels(self, level: int) -> int:
+        """Channels at a level."""
+        return self.base * self.multipliers[level]
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """Everything that makes a model: its networks, how they are joined, and the diffusion around them."""
+
+    denoiser: UNetShape
+    guide: UNetShape
+    """The network that makes the guidance (the latent feature encoder, or an estimator in its place)."""
+    guidance: Guidance = "latent"
+    fusion: Fusion = "vector"
+    predicts: Prediction = "correction"
+    schedule: Schedule = field(default_factory=Schedule)
+
+    def __post_init__(self) -> None:
+        for name, value, choices in (
+            ("guidance", self.guidance, get_args(Guidance)),
+            ("fusion", self.fusion, get_args(Fusion)),
+            ("prediction", self.predicts, get_args(Prediction)),
+        ):
+            if value not in choices:
+                raise ValueError(f"unknown {name} {value!r}: choose from {', '.join(choices)}")
+
+    @property
+    def guidance_channels(self) -> int:
+        """Channels of what the guide puts out."""
+        return {"none": 0, "colour": 3, "coarse": 3, "latent": 1}[self.guidance]
+
+    @property
+    def stride(self) -> int:
+        """Height and width must be multiples of this; the backends pad to it."""
+        guide = 1 if self.guidance == "none" else self.guide.stride
+        return math.lcm(self.denoiser.stride, guide, NOISE_PATCH if self.fusion == "vector" else 1)
+
+    def to_json(self) -> str:
+        """The text that a checkpoint carries."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> "ModelConfig":
+        """The inverse of `to_json`."""
+        try:
+            fields: dict[str, Any] = json.loads(text)
+            for name in ("denoiser", "guide"):
+                fields[name] = UNetShape(**{key: _frozen(value) for key, value in fields[name].items()})
+            return cls(**(fields | {"schedule": Schedule(**fields["schedule"])}))
+        except (TypeError, KeyError, AttributeError, json.JSONDecodeError) as error:
+            raise ValueError(f"not a model configuration of this version of deshadow ({error})") from error
+
+
+# The paper gives the sum of 82.6 M parameters and the kind of U-Net, not its shape: this one has 82.58 M.
+PAPER_UNET = UNetShape(base=64, multipliers=(1, 2, 2, 4, 4), blocks=3, attention=(3, 4))
+
+PRESETS: dict[str, ModelConfig] = {
+    "paper": ModelConfig(denoiser=PAPER_UNET, guide=PAPER_UNET, predicts="noise"),
+    "light": ModelConfig(
+        denoiser=UNetShape(base=40, multipliers=(1, 2, 3, 4), attention=(2, 3), head_channels=40, fold=2),
+        guide=UNetShape(base=16, multipliers=(1, 2, 3, 4), attention=(3,), head_channels=16, fold=2),
+    ),
+    "tiny": ModelConfig(
+        denoiser=UNetShape(
+            base=16, multipliers=(1, 2, 4), blocks=1, attention=(2,), head_channels=16, fold=2
+        ),
+        guide=UNetShape(base=8, multipliers=(1, 2, 4), blocks=1, attention=(2,), head_channels=8, fold=2),
+    ),
+}
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def preset(name: str) -> ModelConfig:
+    """The configuration of that name."""
+    if name not in PRESETS:
+        raise ValueError(f"unknown preset {name!r}: choose from {', '.join(PRESETS)}")
+    return PRESETS[name]
+
+
+def describe(config: ModelConfig) -> str:
+    """The preset that this is, or the nearest thing to say of it."""
+    for name, known in PRESETS.items():
+        if config == known:
+            return f"preset {name!r}"
+        if replace(known, guidance=config.guidance, fusion=config.fusion, predicts=config.predicts) == config:
+            return (
+                f"preset {name!r} with guidance {config.guidance}, fusion {config.fusion}, {config.predicts}"
+            )
+    return f"a configuration of its own ({config.denoiser.base} channels, fold {config.denoiser.fold})"

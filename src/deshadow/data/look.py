@@ -1,0 +1,211 @@
+"""A data set at a glance: a contact sheet, a table of its figures, a histogram of its darkness."""
+
+import io
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from deshadow.data.pairs import Layout, PairSet, Problem, Sample, find, list_problems
+from deshadow.data.pictures import save_picture
+from deshadow.data.sheet import Card, draw_sheet
+from deshadow.data.statistics import Statistics, measure_all
+from deshadow.extras import require
+from deshadow.files import write_whole
+
+_SHEET_ENDINGS = (".png", ".jpg", ".jpeg", ".webp")
+_PLOT_ENDINGS = (".png", ".svg", ".pdf")
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """A data set whose every picture was decoded and measured."""
+
+    pairs: PairSet
+    samples: tuple[Sample, ...]
+    """Those that could be decoded."""
+    figures: tuple[Statistics, ...]
+    """One for each sample."""
+    problems: tuple[Problem, ...]
+    """Those of the set, and of pictures that could not be decoded."""
+
+
+def look(
+    folder: Path,
+    output: Path,
+    split: str | None = None,
+    layout: Layout | None = None,
+    count: int = 24,
+    dark_rate: Path | None = None,
+    skip_problems: bool = False,
+) -> Survey:
+    """Measure a data set, draw `count` of its triplets to `output` and its dark rates to `dark_rate`."""
+    # All that can be refused is refused before the measuring, which may take minutes.
+    if count < 1:
+        raise ValueError("a sheet needs at least one triplet: --count 1 or more")
+    _check_ending(output, _SHEET_ENDINGS)
+    if dark_rate is not None:
+        _check_ending(dark_rate, _PLOT_ENDINGS)
+        if dark_rate.resolve() == output.resolve():
+            raise ValueError(f"the sheet and the plot cannot both be {output}")
+        require("train", "matplotlib")
+    pairs = find(folder, split, layout, skip_problems)
+    outputs = [output] if dark_rate is None else [output, dark_rate]
+    _keep_out_of(pairs, outputs)
+    found = survey(pairs, skip_problems)
+    for path in outputs:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    save_picture(output, np.asarray(draw_sheet(*_cards(found, count))))
+    if dark_rate is not None:
+        write_whole(dark_rate, plot_dark_rates(found, dark_rate.suffix.lower().lstrip(".")))
+    return found
+
+
+def survey(pairs: PairSet, skip_problems: bool = False) -> Survey:
+    """Measure every sample, with a progress bar; ValueError lists what cannot be decoded, unless skipped."""
+    console = Console(stderr=True)
+    measured = track(
+        measure_all(pairs.samples),
+        "Measuring",
+        total=len(pairs),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    both = list(zip(pairs.samples, measured, strict=True))
+    good = [(sample, found) for sample, found in both if isinstance(found, Statistics)]
+    broken = [found for _, found in both if isinstance(found, Problem)]
+    if broken and not (skip_problems and good):
+        raise ValueError(
+            f"{list_problems(broken, most=5)} (in {pairs.folder}; or skip them: --skip-problems)"
+        )
+    samples, figures = zip(*good, strict=True)
+    return Survey(pairs, samples, figures, (*pairs.problems, *broken))
+
+
+def table(found: Survey) -> Table:
+    """The figures of a set, for a terminal."""
+    figures, samples = found.figures, found.samples
+    derived = sum(sample.mask_file is None for sample in samples)
+    grid = Table(box=None, show_header=False, pad_edge=False)
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column()
+    grid.add_row("layout", found.pairs.layout)
+    grid.add_row("pairs", f"{len(samples):,}{_in_splits(sample.split for sample in samples)}")
+    grid.add_row("scenes", f"{len({(sample.split, sample.scene) for sample in samples}):,}")
+    grid.add_row("sizes", _sizes(figures))
+    grid.add_row("masks", f"{derived:,} derived from the pair" if derived else "all there")
+    grid.add_row("shadow fraction", _spread((100 * each.shadow_fraction for each in figures), 0, " %"))
+    grid.add_row("dark rate", _spread((each.dark_rate for each in figures), 1, ""))
+    grid.add_row("misalignment", _spread((each.misalignment for each in figures), 2, " px"))
+    grid.add_row("problems", f"{len(found.problems):,}")
+    grid.add_row(
+        "absent", f"{found.pairs.absent:,}" + (" (their shard is not here)" * bool(found.pairs.absent))
+    )
+    return grid
+
+
+def plot_dark_rates(found: Survey, kind: str) -> bytes:
+    """The histogram of a set's dark rates, as in the paper's appendix D, as png, svg or pdf."""
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    rates = np.array([each.dark_rate for each in found.figures])
+    rates = rates[np.isfinite(rates)]
+    if not len(rates):
+        raise ValueError(f"every mask of {found.pairs.folder} is empty, so there is no dark rate to plot")
+    # A few near-black shadows would squeeze all others into one bar: they are gathered in the last.
+    last = min(float(rates.max()), 1.2 * float(np.percentile(rates, 99)))
+    width = next((width for width in (0.1, 0.25, 0.5, 1, 2, 5) if last / width <= 50), last / 50)
+    first = min(1.0, float(np.floor(rates.min() / width) * width))
+    edges = np.arange(first, last + width, width)
+    shares = np.histogram(np.minimum(rates, last), edges)[0] * 100 / len(rates)
+    figure = Figure(figsize=(6.4, 4.0), dpi=150, layout="constrained")
+    axes = figure.add_subplot()
+    axes.bar(edges[:-1], shares, width, align="edge", color="#4c72b0", edgecolor="white", linewidth=0.6)
+    if last < rates.max():
+        axes.text(edges[-1], shares[-1], "and more", ha="right", va="bottom")
+    median = float(np.median(rates))
+    axes.axvline(median, color="#c44e52", linewidth=1.6, label=f"median {median:.1f}")
+    axes.legend(frameon=False)
+    axes.set_xlabel("dark rate (lit to shadow luminance, linear light)")
+    axes.set_ylabel("pairs, %")
+    axes.xaxis.set_major_locator(MaxNLocator(10, integer=True))
+    axes.set_title(f"{_title(found)}, {len(rates):,} pairs")
+    axes.spines[["top", "right"]].set_visible(False)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=kind)
+    return buffer.getvalue()
+
+
+def _cards(found: Survey, count: int) -> tuple[list[Card], str, str]:
+    """Triplets from all over the set, evenly spaced, with the title and the note of the sheet."""
+    count = min(count, len(found.samples))
+    places = np.linspace(0, len(found.samples) - 1, count).round().astype(int).tolist()
+    cards = []
+    for sample, figures in ((found.samples[place], found.figures[place]) for place in places):
+        shift = f"{figures.misalignment:.2f} px" if np.isfinite(figures.misalignment) else "? px"
+        dark = f"dark rate {figures.dark_rate:.1f}" if np.isfinite(figures.dark_rate) else "no shadow"
+        note = f"{100 * figures.shadow_fraction:.0f} % shadow, {dark}, off by {shift}"
+        cards.append(Card(sample.load(), sample.name, note))
+    note = f"{count:,} of {len(found.samples):,} triplets: picture, mask, clean picture"
+    return cards, _title(found), note
+
+
+def _title(found: Survey) -> str:
+    splits = sorted({sample.split for sample in found.samples if sample.split})
+    name = found.pairs.folder.resolve().name
+    return f"{name}, {' and '.join(splits)}" if splits else name
+
+
+def _spread(values: Iterable[float], digits: int, unit: str) -> str:
+    """Median and the range of nine tenths; how many could not be told."""
+    numbers = np.array(list(values))
+    known = numbers[np.isfinite(numbers)]
+    if not len(known):
+        return "cannot be told"
+    low, middle, high = (f"{value:.{digits}f}" for value in np.percentile(known, [5, 50, 95]))
+    unknown = f"; not known for {len(numbers) - len(known):,}" if len(known) < len(numbers) else ""
+    return f"{middle}{unit} median, {low} to {high}{unit} for nine in ten{unknown}"
+
+
+def _sizes(figures: Iterable[Statistics], most: int = 3) -> str:
+    counts = Counter((each.width, each.height) for each in figures)
+    named = [f"{width} × {height} ({count:,})" for (width, height), count in counts.most_common(most)]
+    if len(counts) > most:
+        sides = [side for size in counts for side in size]
+        named.append(f"and {len(counts) - most:,} more, sides {min(sides)} to {max(sides)}")
+    return ", ".join(named)
+
+
+def _in_splits(splits: Iterable[str]) -> str:
+    counts = sorted(Counter(splits).items())
+    if len(counts) == 1:
+        return f" ({counts[0][0]})" if counts[0][0] else ""
+    return " (" + ", ".join(f"{count:,} {split or 'without a split'}" for split, count in counts) + ")"
+
+
+def _check_ending(path: Path, endings: tuple[str, ...]) -> None:
+    if path.suffix.lower() not in endings:
+        raise ValueError(f"{path} should end in one of {', '.join(endings)}")
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder: give the name of a file")
+
+
+def _keep_out_of(pairs: PairSet, outputs: Iterable[Path]) -> None:
+    """Refuse to write among the pictures of the set, where a sheet would replace one or pass for one."""
+    sources = (
+        source
+        for sample in pairs.samples
+        for source in (sample.picture_file, sample.clean_file, sample.mask_file)
+        if source is not None and not source.member
+    )
+    folders = {folder.resolve() for folder in {source.path.parent for source in sources}}
+    for output in outputs:
+        if output.resolve().parent in folders:
+            raise ValueError(f"{output} lies among the pictures of the set: write it elsewhere")

@@ -1,0 +1,121 @@
+"""Export to ONNX (extra `export`): graphs without tensors, which point into the checkpoint beside them."""
+
+import logging
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+
+import onnx
+import torch
+from torch import Tensor, nn
+from torch.export import Dim
+
+from deshadow.backends import fingerprint, graphs
+from deshadow.checkpoint import Place, load, locate, places
+from deshadow.files import replacing
+from deshadow.nn.lfg import LFGDiffusion
+
+OPSET = 21
+DTYPES = {"F16": onnx.TensorProto.FLOAT16, "F32": onnx.TensorProto.FLOAT}
+
+
+def export(path_or_name: str | Path) -> list[Path]:
+    """Write the graphs of a checkpoint beside it, for any batch and any size that the network takes."""
+    path = locate(path_or_name)
+    model = load(path)
+    written = graphs(path, model.config)
+    for name, graph in written.items():
+        proto = trace_encoder(model) if name == "guide" else trace_denoiser(model)
+        point_into(proto, path.name, places(path))
+        onnx.helper.set_model_props(proto, {"fingerprint": fingerprint(path)})
+        with replacing(graph) as beside:
+            onnx.save_model(proto, beside)
+    return list(written.values())
+
+
+class Encoder(nn.Module):
+    """The guide alone, under the name that its tensors have in the checkpoint."""
+
+    def __init__(self, model: LFGDiffusion) -> None:
+        super().__init__()
+        self.guide = model.guide
+
+    def forward(self, picture: Tensor, mask: Tensor) -> Tensor:
+        """The guidance."""
+        assert self.guide is not None
+        guidance: Tensor = self.guide(torch.cat([picture, mask], dim=1))
+        return guidance
+
+
+def trace_encoder(model: LFGDiffusion) -> onnx.ModelProto:
+    """(picture, mask) → guidance."""
+    return trace(Encoder(model), model.config.stride, {"picture": 3, "mask": 1}, "guidance")
+
+
+def trace_denoiser(model: LFGDiffusion) -> onnx.ModelProto:
+    """(noisy, t, picture, mask, guidance if there is one) → what the configuration says."""
+    channels = {"noisy": 3, "t": 0, "picture": 3, "mask": 1}
+    if model.guide is not None:
+        channels["guidance"] = model.config.guidance_channels
+    return trace(model, model.config.stride, channels, "output")
+
+
+def trace(module: nn.Module, stride: int, channels: Mapping[str, int], output: str) -> onnx.ModelProto:
+    """The graph of a module over pictures of so many channels (0: a number for each picture)."""
+    side = 2 * stride  # any: batch, rows and columns stay free
+    batch, rows, columns = Dim("batch"), Dim("rows"), Dim("columns")
+    inputs = {name: torch.ones(2, n, side, side) if n else torch.ones(2) for name, n in channels.items()}
+    shapes = {
+        name: {0: batch, 2: stride * rows, 3: stride * columns} if n else {0: batch}
+        for name, n in channels.items()
+    }
+    with warnings.catch_warnings():
+        # The exporter warns of its own future, of names for equal axes and of torchvision's absence.
+        warnings.simplefilter("ignore")
+        logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+        program = torch.onnx.export(
+            module.eval(),
+            kwargs=inputs,
+            dynamo=True,
+            dynamic_shapes=shapes,
+            input_names=list(inputs),
+            output_names=[output],
+            opset_version=OPSET,
+            optimize=False,  # folding would leave initialisers that are no longer the checkpoint's tensors
+            verbose=False,
+        )
+    assert program is not None
+    return program.model_proto
+
+
+def point_into(model: onnx.ModelProto, location: str, tensors: Mapping[str, Place]) -> None:
+    """Replace the initialisers' values by their places in the checkpoint, and drop the tracer's notes."""
+    graph = model.graph
+    casts = []
+    for tensor in graph.initializer:
+        if tensor.name not in tensors:
+            continue  # a small constant of the tracer's own
+        place = tensors[tensor.name]
+        assert tuple(tensor.dims) == place.shape, tensor.name
+        tensor.ClearField("raw_data")
+        tensor.data_type = DTYPES[place.dtype]
+        tensor.data_location = onnx.TensorProto.EXTERNAL
+        for key, value in (("location", location), ("offset", place.offset), ("length", place.length)):
+            tensor.external_data.add(key=key, value=str(value))
+        if place.dtype != "F32":
+            casts.append(_widen(tensor))
+    for node in graph.node:
+        node.ClearField("metadata_props")
+        node.ClearField("doc_string")
+    nodes = [*casts, *graph.node]
+    del graph.node[:]
+    graph.node.extend(nodes)
+
+
+def _widen(tensor: onnx.TensorProto) -> onnx.NodeProto:
+    """A Cast to float32 that takes over the tensor's name; the tensor itself gets another."""
+    name = tensor.name
+    tensor.name = f"{name}.half"
+    return onnx.helper.make_node(
+        "Cast", [tensor.name], [name], name=f"{name}.cast", to=onnx.TensorProto.FLOAT
+    )

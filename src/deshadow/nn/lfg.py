@@ -1,0 +1,117 @@
+"""LFG-Diffusion: the denoiser, the guide whose latent leads it, and Dense Latent Variable Fusion (Sec. 3)."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from deshadow.config import NOISE_PATCH, ModelConfig
+from deshadow.nn.blocks import Modulation, sinusoids
+from deshadow.nn.unet import UNet
+
+
+class LFGDiffusion(nn.Module):
+    """The networks of one configuration; pictures are (B, 3, H, W) in [-1, 1], masks (B, 1, H, W) in [0, 1].
+
+    H and W are multiples of `config.stride`; the backends pad what is not.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        shape, guidance = config.denoiser, config.guidance_channels
+        # The latent must not start as a constant, so the guide's output does not start at zero.
+        self.guide = UNet(config.guide, 3 + 1, guidance) if guidance else None
+        self.time = nn.Sequential(
+            nn.Linear(shape.base, shape.embedding), nn.SiLU(), nn.Linear(shape.embedding, shape.embedding)
+        )
+        self.fusion = _fusion(config)
+        self.denoiser = UNet(
+            shape,
+            3 + 3 + 1 + guidance,
+            3,
+            embedding=shape.embedding,
+            map_channels=shape.base if config.fusion == "map" else 0,
+            starts_at_zero=True,
+        )
+
+    def encode(self, picture: Tensor, mask: Tensor) -> Tensor | None:
+        """(B, C, H, W): the guidance, E(x, m) of Eq. 9 if that is the latent; None if there is none."""
+        if self.guide is None:
+            return None
+        guidance: Tensor = self.guide(torch.cat([picture, mask], dim=1))
+        return guidance
+
+    def forward(
+        self, noisy: Tensor, t: Tensor, picture: Tensor, mask: Tensor, guidance: Tensor | None = None
+    ) -> Tensor:
+        """What `config.predicts` names, from y_t, the timesteps (B,) and the conditions (Eq. 11)."""
+        vector: Tensor = self.time(sinusoids(t, self.config.denoiser.base).to(noisy.dtype))
+        maps = None
+        if isinstance(self.fusion, NoiseVector):
+            vector = vector + self.fusion(noisy)
+        elif self.fusion is not None:
+            maps = self.fusion(noisy)
+        conditions = [noisy, picture, mask] if guidance is None else [noisy, picture, mask, guidance]
+        output: Tensor = self.denoiser(torch.cat(conditions, dim=1), Modulation(vector, maps))
+        return output
+
+
+class NoiseVector(nn.Module):
+    """(B, 3, H, W) → (B, width): patches of y_t through a three-layer MLP, pooled to one vector (Eq. 15)."""
+
+    def __init__(self, patch: int, width: int) -> None:
+        super().__init__()
+        self.patch = patch
+        self.mlp = noise_mlp(3 * patch**2, width)
+
+    def forward(self, noisy: Tensor) -> Tensor:
+        """The vector that joins the timestep's in every block."""
+        features: Tensor = self.mlp(F.pixel_unshuffle(noisy, self.patch))
+        return features.mean(dim=(2, 3))
+
+
+class NoiseMaps(nn.Module):
+    """(B, 3, H, W) → (B, width, h, w) a level: y_t through a three-layer MLP, pooled to it (Eq. 14)."""
+
+    def __init__(self, fold: int, width: int, levels: int) -> None:
+        super().__init__()
+        self.fold, self.levels = fold, levels
+        self.mlp = noise_mlp(3 * fold**2, width)
+
+    def forward(self, noisy: Tensor) -> tuple[Tensor, ...]:
+        """The maps, finest first."""
+        maps = [self.mlp(F.pixel_unshuffle(noisy, self.fold))]
+        for _ in range(self.levels - 1):
+            maps.append(F.avg_pool2d(maps[-1], 2))
+        return tuple(maps)
+
+
+def noise_mlp(inputs: int, width: int) -> nn.Sequential:
+    """Three fully connected layers, applied at every position."""
+    return nn.Sequential(
+        nn.Conv2d(inputs, width, 1),
+        nn.SiLU(),
+        nn.Conv2d(width, width, 1),
+        nn.SiLU(),
+        nn.Conv2d(width, width, 1),
+    )
+
+
+def invariant_colour(picture: Tensor) -> Tensor:
+    """(B, 3, H, W) in [-1, 1] → the same: the colour of each pixel freed of its intensity (Tab. 4 a).
+
+    What the estimator of colour guidance learns to give, taken from the shadow-free picture: channels
+    divided by their sum keep under a neutral shadow, and averaging leaves large blocks of colour alone.
+    """
+    light = (picture + 1) / 2
+    light = F.avg_pool2d(F.pad(light, (4, 4, 4, 4), mode="replicate"), 9, stride=1)
+    return 2 * (light + 1e-2) / (light + 1e-2).sum(dim=1, keepdim=True) - 1
+
+
+def _fusion(config: ModelConfig) -> NoiseVector | NoiseMaps | None:
+    shape = config.denoiser
+    if config.fusion == "vector":
+        return NoiseVector(NOISE_PATCH, shape.embedding)
+    if config.fusion == "map":
+        return NoiseMaps(shape.fold, shape.base, len(shape.multipliers))
+    return None

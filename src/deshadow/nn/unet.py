@@ -1,0 +1,72 @@
+"""The multi-head-attention U-Net that the denoiser and the encoder share (Sec. 3.1 and 3.2)."""
+
+from torch import Tensor, cat, nn
+from torch.nn import functional as F
+
+from deshadow.config import UNetShape
+from deshadow.layout import Block, layout
+from deshadow.nn.blocks import Attention, Modulation, Residual, group_norm, zeroed
+
+
+class UNet(nn.Module):
+    """(B, inputs, H, W) → (B, outputs, H, W), for H and W that are multiples of the shape's stride."""
+
+    def __init__(
+        self,
+        shape: UNetShape,
+        inputs: int,
+        outputs: int,
+        *,
+        embedding: int = 0,
+        map_channels: int = 0,
+        starts_at_zero: bool = False,
+    ) -> None:
+        super().__init__()
+        self.fold = shape.fold
+        area, first = shape.fold**2, shape.channels(0)
+        down, middle, up = (
+            nn.ModuleList(UNetBlock(block, shape, embedding, map_channels) for block in part)
+            for part in layout(shape)
+        )
+        self.stem = nn.Conv2d(inputs * area, first, 3, padding=1)
+        self.down, self.middle, self.up = down, middle, up
+        self.norm = group_norm(first)
+        self.out = nn.Conv2d(first, outputs * area, 3, padding=1)
+        if starts_at_zero:
+            zeroed(self.out)
+
+    def forward(self, x: Tensor, modulation: Modulation = Modulation()) -> Tensor:  # noqa: B008 (immutable)
+        """Fold, go down, through the middle, up with what the way down left, and unfold."""
+        h = self.stem(F.pixel_unshuffle(x, self.fold))
+        skips = [h]
+        for block in self.down:
+            h = block(h, modulation)
+            skips.append(h)
+        for block in self.middle:
+            h = block(h, modulation)
+        for block in self.up:
+            h = block(cat([h, skips.pop()], dim=1) if block.joins else h, modulation)
+        return F.pixel_shuffle(self.out(F.silu(self.norm(h))), self.fold)
+
+
+class UNetBlock(nn.Module):
+    """A residual block of the layout, with attention behind it where the layout says so."""
+
+    def __init__(self, block: Block, shape: UNetShape, embedding: int, map_channels: int) -> None:
+        super().__init__()
+        self.joins, self.level = block.joins, block.level
+        self.residual = Residual(
+            block.inputs,
+            block.outputs,
+            resample=block.resample,
+            embedding=embedding,
+            map_channels=map_channels,
+            dropout=shape.dropout,
+        )
+        self.attention = Attention(block.outputs, shape.head_channels) if block.attention else None
+
+    def forward(self, x: Tensor, modulation: Modulation) -> Tensor:
+        """One block."""
+        noise = None if modulation.maps is None else modulation.maps[self.level]
+        h: Tensor = self.residual(x, modulation.vector, noise)
+        return h if self.attention is None else self.attention(h)

@@ -1,0 +1,30 @@
+"""Tables for the terminal."""
+
+from rich.table import Table
+
+from deshadow.config import PRESETS
+from deshadow.layout import Cost, model_cost
+
+
+def models_table(size: int = 256) -> Table:
+    """The presets with their parameters, and the GFLOP of one pass on a picture of size × size."""
+    if size < 1:
+        raise ValueError(f"a picture of size {size} has no pixels: give a size of 1 or more")
+    table = Table(title=f"Presets: parameters in millions, GFLOP of one pass at {size}×{size}")
+    table.add_column("preset", style="bold")
+    for heading in ("denoiser", "fusion", "encoder", "all", "GFLOP", "fold"):
+        table.add_column(heading, justify="right")
+    table.add_column("predicts")
+    for name, config in PRESETS.items():
+        side = -(-size // config.stride) * config.stride  # as the backends pad it
+        cost = model_cost(config, side, side)
+        total = sum(cost.values(), Cost())
+        table.add_row(
+            name,
+            *(f"{cost[part].parameters / 1e6:.2f}" for part in ("denoiser", "fusion", "guide")),
+            f"{total.parameters / 1e6:.2f}",
+            f"{total.flop / 1e9:.1f}",
+            str(config.denoiser.fold),
+            config.predicts,
+        )
+    return table

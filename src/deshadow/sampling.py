@@ -1,0 +1,105 @@
+"""Samplers: from noise to a picture, over any denoiser and either array library.
+
+A sampler is a generator: it yields y after every step, so the caller can show progress or stop.
+"""
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+
+from deshadow.arrays import Array, normal_like
+from deshadow.prediction import noise_from
+from deshadow.schedule import Schedule, Spacing
+
+if TYPE_CHECKING:
+    import torch
+
+Sampler = Literal["ddim", "dpm++"]
+
+
+def sample(
+    denoise: Callable[[Array, int], Array],
+    noisy: Array,
+    schedule: Schedule,
+    *,
+    steps: int = 4,
+    sampler: Sampler = "ddim",
+    spacing: Spacing = "trailing",
+    start: int | None = None,
+    eta: float = 0.0,
+    rng: "np.random.Generator | torch.Generator | None" = None,
+) -> Array:
+    """The picture that a sampler ends with; `denoise(y_t, t)` estimates the clean picture.
+
+    `noisy` is y at timestep `start` (default: pure noise). A smaller `start` refines a picture that was
+    diffused that far.
+    """
+    times = schedule.times(steps, spacing, start)
+    if sampler == "ddim":
+        states = ddim(denoise, noisy, schedule, times, eta=eta, rng=rng)
+    elif sampler == "dpm++":
+        if eta:
+            raise ValueError("dpm++ adds no noise on its way: leave eta at 0, or sample with ddim")
+        states = dpm_solver(denoise, noisy, schedule, times)
+    else:
+        raise ValueError(f"unknown sampler {sampler!r}: choose from {', '.join(get_args(Sampler))}")
+    return deque(states, maxlen=1).pop()
+
+
+def ddim(
+    denoise: Callable[[Array, int], Array],
+    noisy: Array,
+    schedule: Schedule,
+    times: Sequence[int],
+    *,
+    eta: float = 0.0,
+    rng: "np.random.Generator | torch.Generator | None" = None,
+) -> Iterator[Array]:
+    """DDIM (Song et al. 2021, Eq. 12): first order; η = 0 is deterministic, η = 1 is ancestral sampling."""
+    if eta < 0:
+        raise ValueError(f"eta is {eta}: it must not be negative")
+    if eta and rng is None:
+        raise ValueError("eta above 0 draws noise: pass a generator as rng")
+    for t, s in pairwise(times):
+        clean = denoise(noisy, t)
+        a_t, s_t = schedule.level(t)
+        a_s, s_s = schedule.level(s)
+        sigma = eta * (s_s / s_t) * math.sqrt(1.0 - (a_t / a_s) ** 2)
+        direction = math.sqrt(max(s_s**2 - sigma**2, 0.0))
+        noisy = a_s * clean + direction * noise_from(clean, noisy, a_t, s_t)
+        if sigma and rng is not None:
+            noisy = noisy + sigma * normal_like(noisy, rng)
+        yield noisy
+
+
+def dpm_solver(
+    denoise: Callable[[Array, int], Array],
+    noisy: Array,
+    schedule: Schedule,
+    times: Sequence[int],
+) -> Iterator[Array]:
+    """DPM-Solver++(2M) (Lu et al. 2022, Alg. 2): second order, from the last two estimates of the picture.
+
+    The first step has no history, and the step to t = 0 is infinitely long in log-SNR: both are first order.
+    """
+    before: tuple[Array, float] | None = None  # the last estimate, and the step in log-SNR that followed it
+    for t, s in pairwise(times):
+        clean = denoise(noisy, t)
+        a_t, s_t = schedule.level(t)
+        a_s, s_s = schedule.level(s)
+        if s == 0:
+            noisy = clean
+            yield noisy
+            return
+        step = math.log(a_s / s_s) - math.log(a_t / s_t)
+        estimate = clean
+        if before is not None:
+            weight = 0.5 * step / before[1]
+            estimate = (1.0 + weight) * clean - weight * before[0]
+        noisy = (s_s / s_t) * noisy - a_s * math.expm1(-step) * estimate
+        before = clean, step
+        yield noisy

@@ -1,0 +1,59 @@
+import json
+from dataclasses import replace
+
+import pytest
+
+from deshadow.config import PRESETS, ModelConfig, UNetShape, describe, preset
+
+
+@pytest.mark.parametrize("config", PRESETS.values(), ids=PRESETS)
+def test_a_configuration_survives_json(config: ModelConfig) -> None:
+    changed = replace(config, fusion="map", guidance="coarse", predicts="v")
+    assert ModelConfig.from_json(changed.to_json()) == changed
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        "not json",
+        json.dumps({**json.loads(preset("tiny").to_json()), "colour": "red"}),
+        json.dumps({**json.loads(preset("tiny").to_json()), "denoiser": {"base": 3}}),
+    ],
+)
+def test_a_foreign_configuration_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="not a model configuration of this version"):
+        ModelConfig.from_json(text)
+
+
+def test_an_unknown_preset_is_named() -> None:
+    with pytest.raises(ValueError, match="unknown preset 'huge': choose from paper, light, tiny"):
+        preset("huge")
+
+
+@pytest.mark.parametrize("field", ["guidance", "fusion", "predicts"])
+def test_unknown_choices_are_named(field: str) -> None:
+    with pytest.raises(ValueError, match="'magic': choose from"):
+        replace(preset("tiny"), **{field: "magic"})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        ({"base": 0}, "positive base"),
+        ({"multipliers": ()}, "at least one level"),
+        ({"attention": (7,)}, "attention at level 7 of 2 levels"),
+        ({"head_channels": 5}, "heads of 5"),
+    ],
+)
+def test_impossible_shapes_are_refused(shape: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        UNetShape(**{"base": 8, "multipliers": (1, 2), "head_channels": 8, **shape})  # type: ignore[arg-type]
+
+
+def test_presets_are_described_by_name() -> None:
+    assert describe(preset("light")) == "preset 'light'"
+    assert "'light' with guidance none" in describe(replace(preset("light"), guidance="none"))
+    assert "of its own" in describe(replace(preset("light"), denoiser=preset("tiny").denoiser))
