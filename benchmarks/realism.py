@@ -5,9 +5,6 @@ area of the histograms of the log ratio in red, green and blue, and of the edge 
 """
 
 import argparse
-import csv
-import io
-import tarfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from deshadow.data.banks import load_backgrounds, load_silhouettes
+from deshadow.data.pairs import find
 from deshadow.data.procedural import draw_backgrounds, draw_occluders
 from deshadow.data.realism import Measures, measure, overlap
 from deshadow.data.recipe import PRESETS, Recipe
@@ -28,22 +26,14 @@ Pair = tuple[NDArray[np.uint8], NDArray[np.uint8]]
 
 
 def real_pairs(folder: Path, split: str) -> Iterator[Pair]:
-    """Pairs of one split of a folder with pairs.csv and tar shards, at 256×256."""
-    with (folder / "pairs.csv").open() as file:
-        rows = [row for row in csv.DictReader(file) if row["split"] == split]
-    for shard in sorted(folder.glob(f"{split}*.tar")):
-        with tarfile.open(shard) as archive:
-            names = set(archive.getnames())
+    """Pairs of one split of a data set, at 256×256."""
+    for sample in find(folder, split, skip_problems=True):
+        picture, _, clean = sample.load()
+        yield shrink(picture), shrink(clean)
 
-            def load(name: str, archive: tarfile.TarFile = archive) -> NDArray[np.uint8]:
-                member = archive.extractfile(name)
-                assert member is not None
-                picture = Image.open(io.BytesIO(member.read())).convert("RGB")
-                return np.asarray(picture.resize((SIZE, SIZE), Image.Resampling.BOX))
 
-            for row in rows:
-                if row["shadow"] in names and row["shadow_free"] in names:
-                    yield load(row["shadow"]), load(row["shadow_free"])
+def shrink(picture: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    return np.asarray(Image.fromarray(picture).resize((SIZE, SIZE), Image.Resampling.BOX))
 
 
 def synthetic_pairs(options: argparse.Namespace, recipe: Recipe) -> Iterator[Pair]:
@@ -71,7 +61,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--real", type=Path, required=True, help="folder with pairs.csv and tar shards")
+    parser.add_argument("--real", type=Path, required=True, help="folder of a data set of real pairs")
     parser.add_argument("--split", default="val")
     parser.add_argument("--against", help="also compare this split with --split: what two real sets share")
     parser.add_argument("--backgrounds", type=Path, nargs="+")

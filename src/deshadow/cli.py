@@ -157,6 +157,9 @@ def synth(
     device
         Where to compute: cpu or cuda.
     """
+    from deshadow.extras import require
+
+    require("train", "torch")
     from deshadow.data.command import synth_to_disk
 
     new = synth_to_disk(out, count, backgrounds, occluders, seed, size, preset, targets, dark_rate, device)

@@ -3,13 +3,9 @@
 from dataclasses import replace
 from pathlib import Path
 
+import torch
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-try:
-    import torch
-except ModuleNotFoundError:
-    raise ValueError("This command needs torch; install it with: pip install 'deshadow[train]'") from None
 
 from deshadow.data.banks import load_backgrounds, load_silhouettes
 from deshadow.data.procedural import draw_backgrounds, draw_occluders

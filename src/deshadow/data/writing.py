@@ -11,12 +11,13 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from PIL import Image
 from torch import Tensor
 
 from deshadow.data.occluders import Occluders
+from deshadow.data.pictures import save_picture
 from deshadow.data.recipe import DEFAULT, Recipe
 from deshadow.data.synth import Triplets, synthesise
+from deshadow.files import write_whole
 
 FOLDERS = ("shadow", "mask", "shadow_free", "instances")
 SETTINGS = "synth.json"
@@ -66,8 +67,7 @@ def settle(out: Path, backgrounds: Tensor, occluders: Occluders, seed: int, reci
         raise ValueError(f"{out} holds triplets of other settings (see {SETTINGS} there); name a new folder.")
     for folder in FOLDERS:
         (out / folder).mkdir(parents=True, exist_ok=True)
-    (out / f"{SETTINGS}.part").write_text(text)
-    (out / f"{SETTINGS}.part").replace(out / SETTINGS)
+    write_whole(out / SETTINGS, text.encode())
 
 
 def check_folder(out: Path) -> None:
@@ -101,8 +101,5 @@ def write_one(out: Path, made: Triplets, k: int, number: int) -> None:
 
 
 def save(pixels: NDArray[np.uint8] | NDArray[np.bool_], path: Path) -> None:
-    """Write a PNG beside its place and move it there; a mask is written as 0 and 255."""
-    beside = path.with_suffix(".part")
-    image = Image.fromarray(pixels.astype(np.uint8) * 255 if pixels.dtype == np.bool_ else pixels)
-    image.save(beside, "PNG")
-    beside.replace(path)
+    """Write a PNG, whole or not at all; a mask is written as 0 and 255."""
+    save_picture(path, pixels.astype(np.uint8) * 255 if pixels.dtype == np.bool_ else pixels.astype(np.uint8))
