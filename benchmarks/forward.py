@@ -1,6 +1,6 @@
 """How much a forward pass costs beyond its convolutions.
 
-Processor time per GFLOP of a preset in eager torch on the CPU, against a plain stack of the same convolutions.
+Processor time per GFLOP of a preset in eager torch, against a plain stack of the same convolutions.
 
     python benchmarks/forward.py [PRESET]
 """

@@ -66,11 +66,12 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(
 ) -> None:
     before = path.read_bytes()
 
-    def full_disk(tensors: object, file: Path, metadata: object) -> None:
-        file.write_bytes(b"half a file")
+    def full_disk(file: Path, data: bytes) -> None:
+        with file.open("wb") as half:
+            half.write(data[: len(data) // 2])
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(checkpoint, "save_file", full_disk)
+    monkeypatch.setattr(Path, "write_bytes", full_disk)
     with pytest.raises(OSError, match="No space left"):
         checkpoint.save(path, random_model(CONFIG, seed=1))
     assert path.read_bytes() == before

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import save as serialise
 
 from deshadow.config import ModelConfig, describe
-from deshadow.files import replacing
+from deshadow.files import write_whole
 
 if TYPE_CHECKING:
     from deshadow.nn.lfg import LFGDiffusion
@@ -65,10 +65,7 @@ def load(path_or_name: str | Path, *, expect: ModelConfig | None = None) -> "LFG
     path = locate(path_or_name)
     config, tensors, _ = read(path)
     if expect is not None and config != expect:
-        raise ValueError(
-            f"{path} holds {describe(config)}, but {describe(expect)} is asked for: choose the checkpoint or "
-            "the preset that fits the other"
-        )
+        raise ValueError(mismatch(path, config, expect))
     model = LFGDiffusion(config)
     shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
     if shapes != {name: tensor.shape for name, tensor in tensors.items()}:
@@ -79,14 +76,21 @@ def load(path_or_name: str | Path, *, expect: ModelConfig | None = None) -> "LFG
     return model.eval()
 
 
+def mismatch(path: Path, config: ModelConfig, expect: ModelConfig) -> str:
+    """Say that a checkpoint is of another configuration than the one that is asked for."""
+    return (
+        f"{path} holds {describe(config)}, but {describe(expect)} is asked for: choose the checkpoint or the "
+        "preset that fits the other"
+    )
+
+
 def write(
     path: Path, config: ModelConfig, tensors: Mapping[str, NDArray[Any]], notes: Mapping[str, str] = {}
 ) -> None:
     """Write tensors with their configuration; an older file survives whole if this fails."""
     tensors = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
     metadata = {**notes, "format": "deshadow", "config": config.to_json(), "digest": digest(tensors)}
-    with replacing(path) as beside:
-        save_file(tensors, beside, metadata)
+    write_whole(path, serialise(tensors, metadata))
 
 
 def read(path: Path) -> Checkpoint:

@@ -47,6 +47,36 @@ def export(
         print(graph)  # noqa: T201
 
 
+# The options of training are a dataclass that also serves where this command line is not installed.
+@app.command(help_flags=[], version_flags=[])
+def train(*options: Annotated[str, Parameter(allow_leading_hyphen=True, show=False)]) -> None:
+    """Train a model; `deshadow train --help` lists the options."""
+    from deshadow.extras import require
+
+    require("train", "torch", "matplotlib")
+    from deshadow.training.__main__ import main as start
+    from deshadow.training.curves import draw_curves
+
+    folder = start(options)
+    print(draw_curves(folder))  # noqa: T201
+
+
+@app.command
+def curves(
+    run: Annotated[Path, Parameter(help="The folder of a training run, under way or done.")],
+    /,
+    *,
+    output: Annotated[Path | None, Parameter(alias="-o", help="The picture, if not RUN/curves.png.")] = None,
+) -> None:
+    """Draw the curves of a training run from its log."""
+    from deshadow.extras import require
+
+    require("train", "matplotlib")
+    from deshadow.training.curves import draw_curves
+
+    print(draw_curves(run, output))  # noqa: T201
+
+
 data = App(name="data", help="Look at data sets, and prepare them.")
 app.command(data)
 

@@ -43,7 +43,7 @@ class Encoder(nn.Module):
     def forward(self, picture: Tensor, mask: Tensor) -> Tensor:
         """The guidance."""
         assert self.guide is not None
-        guidance: Tensor = self.guide(torch.cat([picture, mask], dim=1))
+        guidance: Tensor = self.guide(picture, mask)
         return guidance
 
 

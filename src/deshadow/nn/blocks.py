@@ -74,9 +74,12 @@ class Attention(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Add what each position found."""
         b, c, h, w = x.shape
-        qkv = self.qkv(self.norm(x)).reshape(b, 3, self.heads, c // self.heads, h * w)
-        q, k, v = qkv.transpose(-1, -2).unbind(1)
-        found = F.scaled_dot_product_attention(q, k, v).transpose(-1, -2).reshape(b, c, h, w)
+        # Positions before channels: for pictures that lie channels last these are views, and each head's
+        # channels lie together, without which the fast kernels are not used.
+        qkv = self.qkv(self.norm(x)).flatten(2).transpose(1, 2).reshape(b, h * w, 3, self.heads, -1)
+        q, k, v = (part.transpose(1, 2) for part in qkv.unbind(2))
+        found = F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(b, h * w, c)
+        found = found.transpose(1, 2).reshape(b, c, h, w)
         out: Tensor = self.out(found)
         return x + out
 

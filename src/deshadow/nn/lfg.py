@@ -19,8 +19,7 @@ class LFGDiffusion(nn.Module):
         super().__init__()
         self.config = config
         shape, guidance = config.denoiser, config.guidance_channels
-        # The latent must not start as a constant, so the guide's output does not start at zero.
-        self.guide = UNet(config.guide, 3 + 1, guidance) if guidance else None
+        self.guide = Guide(config) if guidance else None
         self.time = nn.Sequential(
             nn.Linear(shape.base, shape.embedding), nn.SiLU(), nn.Linear(shape.embedding, shape.embedding)
         )
@@ -38,7 +37,7 @@ class LFGDiffusion(nn.Module):
         """(B, C, H, W): the guidance, E(x, m) of Eq. 9 if that is the latent; None if there is none."""
         if self.guide is None:
             return None
-        guidance: Tensor = self.guide(torch.cat([picture, mask], dim=1))
+        guidance: Tensor = self.guide(picture, mask)
         return guidance
 
     def forward(
@@ -54,6 +53,32 @@ class LFGDiffusion(nn.Module):
         conditions = [noisy, picture, mask] if guidance is None else [noisy, picture, mask, guidance]
         output: Tensor = self.denoiser(torch.cat(conditions, dim=1), Modulation(vector, maps))
         return output
+
+
+class Guide(nn.Module):
+    """(picture, mask) → guidance (B, C, H, W): the latent feature encoder, or a rival of Tab. 4.
+
+    The latent of each picture has mean 0 and deviation 1 over its pixels. With the invariant loss as the
+    paper writes it (Eq. 10) both encodings go to one constant, which agrees with itself perfectly and says
+    nothing; standardised, a constant is not to be had, and to agree they must draw the same thing.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.standardises = config.guidance == "latent"
+        self.unet = UNet(config.guide, 3 + 1, config.guidance_channels)
+
+    def forward(self, picture: Tensor, mask: Tensor) -> Tensor:
+        """The guidance."""
+        guidance: Tensor = self.unet(torch.cat([picture, mask], dim=1))
+        return standardised(guidance) if self.standardises else guidance
+
+
+def standardised(latent: Tensor) -> Tensor:
+    """(B, C, H, W) → the same with mean 0 and deviation 1 in each picture."""
+    wide = latent.float()
+    centred = wide - wide.mean(dim=(1, 2, 3), keepdim=True)
+    return (centred * (centred.square().mean(dim=(1, 2, 3), keepdim=True) + 1e-5).rsqrt()).to(latent.dtype)
 
 
 class NoiseVector(nn.Module):

@@ -1,0 +1,166 @@
+"""Batches: image number n of a run is the same whatever the batch, the machine and the number of GPUs."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor
+
+from deshadow.data.augment import Pairs, augment, dilate, kernel_for
+from deshadow.data.banks import load_backgrounds, load_silhouettes
+from deshadow.data.keyed import Draws
+from deshadow.data.occluders import Occluders
+from deshadow.data.pairs import find
+from deshadow.data.procedural import draw_backgrounds, draw_occluders
+from deshadow.data.recipe import PRESETS
+from deshadow.data.sample import Sample, Triplet
+from deshadow.data.sloppy import spoil
+from deshadow.data.synth import synthesise
+from deshadow.training.objectives import Batch
+from deshadow.training.options import Options
+
+Kind = Literal["real", "sunlight", "instances"]
+
+SLOPPY = 0.5
+"""Share of the masks that are spoilt as people spoil them; the others are dilated as in the paper."""
+DRAWN_BACKGROUNDS, DRAWN_OCCLUDERS = 48, 12
+"""How many are drawn for a run that brings none of its own."""
+HELD_OUT = 1 << 40
+"""Images from this number on are for validation: no run gets so far."""
+GOLDEN = 0.6180339887498949
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the images of a run come from, all of it on one device."""
+
+    real: Pairs | None
+    """(N, …) pairs of one size."""
+    backgrounds: Tensor | None
+    occluders: Occluders | None
+    synthetic: float
+    instances: float
+    size: int
+    seed: int
+    timesteps: int
+    device: torch.device
+
+    def batch(self, first: int, count: int) -> Batch:
+        """Images number first to first + count − 1, varied, with masks, noise and timesteps."""
+        groups: dict[Kind, list[int]] = {}
+        for number in range(first, first + count):
+            groups.setdefault(self.kind(number), []).append(number)
+        parts = [self.pairs(kind, numbers) for kind, numbers in groups.items()]
+        draws = Draws(self.seed, self.index([n for numbers in groups.values() for n in numbers]))
+        pairs = Pairs(*(torch.cat(tensors) for tensors in zip(*parts, strict=True)))
+        picture, clean = (view.float() / 127.5 - 1 for view in (pairs.picture, pairs.clean))
+        return Batch(
+            picture.contiguous(memory_format=torch.channels_last),
+            seen_mask(pairs.mask, draws),
+            clean.contiguous(memory_format=torch.channels_last),
+            draws.normal("noise", *picture.shape[1:]).contiguous(memory_format=torch.channels_last),
+            1 + draws.integers("timestep", high=self.timesteps),
+        )
+
+    def kind(self, number: int) -> Kind:
+        """What kind of image a number stands for; the shares hold in every stretch of numbers."""
+        place = number * GOLDEN % 1
+        if place >= self.synthetic:
+            return "real"
+        return "instances" if place < self.synthetic * self.instances else "sunlight"
+
+    def pairs(self, kind: Kind, numbers: Sequence[int]) -> Pairs:
+        """Pairs of one kind, (B, …, size, size)."""
+        index = self.index(numbers)
+        if kind == "real":
+            assert self.real is not None
+            count = len(self.real.picture)
+            chosen = self.index([shuffled(count, self.seed, n // count)[n % count] for n in numbers])
+            return augment(Pairs(*(view[chosen] for view in self.real)), Draws(self.seed, index), self.size)
+        assert self.backgrounds is not None
+        assert self.occluders is not None
+        made = synthesise(self.backgrounds, self.occluders, index, self.seed, PRESETS[kind])
+        return Pairs(made.picture, made.mask, made.clean)
+
+    def index(self, numbers: Iterable[int]) -> Tensor:
+        """Numbers as a tensor on the device."""
+        return torch.tensor(list(numbers), dtype=torch.int64).to(self.device, non_blocking=True)
+
+
+def open_source(options: Options, device: torch.device) -> Source:
+    """Read everything that a run trains on, once."""
+    real = None
+    if options.data is not None and options.synthetic < 1:
+        found = find(options.data, options.split, skip_problems=options.skip_problems)
+        real = Pairs(*(view.to(device) for view in stack(found.samples)))
+    synthetic = options.synthetic if options.data is not None else 1.0
+    backgrounds, occluders = banks(options, device) if synthetic else (None, None)
+    return Source(
+        real,
+        backgrounds,
+        occluders,
+        synthetic,
+        options.instances,
+        options.size,
+        options.seed,
+        options.model.schedule.length,
+        device,
+    )
+
+
+def banks(options: Options, device: torch.device) -> tuple[Tensor, Occluders]:
+    """Backgrounds and occluders for synthesis: those that were named, or drawn ones."""
+    if options.backgrounds is not None:
+        backgrounds = load_backgrounds(options.backgrounds, options.size).to(device)
+    else:
+        backgrounds = draw_backgrounds(DRAWN_BACKGROUNDS, options.size, options.seed, device=device)
+    objects = None if options.occluders is None else load_silhouettes(options.occluders)
+    return backgrounds, draw_occluders(DRAWN_OCCLUDERS, seed=options.seed, objects=objects, device=device)
+
+
+def seen_mask(mask: Tensor, draws: Draws) -> Tensor:
+    """(B, 1, H, W) bool → [0, 1]: the mask as the network sees it, dilated as in the paper or spoilt."""
+    dilated = dilate(mask, kernel_for(min(mask.shape[-2:]))).float()
+    return torch.where(draws.chance("mask/sloppy", 1, 1, 1, of=SLOPPY), spoil(mask, draws), dilated)
+
+
+def stack(samples: Sequence[Sample], size: tuple[int, int] | None = None) -> Pairs:
+    """Decode samples into tensors of one size (height, width), by default the most common one.
+
+    Pictures on their side are laid down, which the turns of the augmentation undo; others are resized.
+    """
+    with ThreadPoolExecutor() as pool:
+        triplets = list(pool.map(lambda sample: sample.load(), samples))
+    if size is None:
+        size = Counter(triplet.mask.shape for triplet in triplets).most_common(1)[0][0]
+    fitted = [fit(triplet, size) for triplet in triplets]
+    picture, mask, clean = (torch.from_numpy(np.stack(views)) for views in zip(*fitted, strict=True))
+    return Pairs(picture.permute(0, 3, 1, 2), mask[:, None] > 127, clean.permute(0, 3, 1, 2))
+
+
+def fit(triplet: Triplet, size: tuple[int, int]) -> Triplet:
+    """A triplet at (height, width)."""
+    if triplet.mask.shape == size:
+        return triplet
+    if (size[0] < size[1]) != (triplet.mask.shape[0] < triplet.mask.shape[1]):
+        triplet = Triplet(*(np.rot90(view) for view in triplet))
+
+    def resized(view: np.ndarray, how: Image.Resampling) -> np.ndarray:
+        return np.asarray(Image.fromarray(np.ascontiguousarray(view)).resize((size[1], size[0]), how))
+
+    bicubic, nearest = Image.Resampling.BICUBIC, Image.Resampling.NEAREST
+    picture, mask, clean = triplet
+    return Triplet(resized(picture, bicubic), resized(mask, nearest), resized(clean, bicubic))
+
+
+@lru_cache(4)
+def shuffled(count: int, seed: int, epoch: int) -> list[int]:
+    """The order in which an epoch takes its pairs."""
+    order: list[int] = np.random.default_rng((seed, epoch)).permutation(count).tolist()
+    return order

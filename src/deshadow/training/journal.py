@@ -1,0 +1,81 @@
+"""What a run tells: a log of JSON lines, a line on the terminal, TensorBoard where it is installed."""
+
+import json
+import sys
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+LOG = "log.jsonl"
+
+
+class Journal:
+    """Writes down what happens; the quiet kind, for all processes but the first, writes nothing."""
+
+    def __init__(self, folder: Path, *, quiet: bool) -> None:
+        self.quiet = quiet
+        self.board: Any = None
+        if quiet:
+            return
+        self.file = (folder / LOG).open("a", encoding="utf-8")
+        if find_spec("tensorboard") is not None:
+            from torch.utils.tensorboard.writer import SummaryWriter
+
+            self.board = SummaryWriter(str(folder))
+
+    def close(self) -> None:
+        """Nothing more will happen."""
+        if not self.quiet:
+            self.file.close()
+        if self.board is not None:
+            self.board.close()
+
+    def write(self, kind: str, images: int, **values: Any) -> None:
+        """One line of the log; numbers go to TensorBoard too."""
+        if self.quiet:
+            return
+        line = {"kind": kind, "images": images, "time": round(time.time(), 3), **values}
+        self.file.write(json.dumps(line) + "\n")
+        self.file.flush()
+        if self.board is not None:
+            for name, value in values.items():
+                if isinstance(value, int | float):
+                    self.board.add_scalar(f"{kind}/{name}", value, images)
+
+    def say(self, text: str) -> None:
+        """A line that stays on the terminal."""
+        if not self.quiet:
+            ending = "\033[K\n" if sys.stderr.isatty() else "\n"
+            sys.stderr.write(f"{text}{ending}")
+            sys.stderr.flush()
+
+    def show(self, text: str) -> None:
+        """The line that moves: overwritten on a terminal, left out elsewhere."""
+        if not self.quiet and sys.stderr.isatty():
+            sys.stderr.write(f"{text}\033[K\r")
+            sys.stderr.flush()
+
+
+def bar(progress: float, width: int = 24) -> str:
+    """A bar of that width."""
+    full = round(width * min(1.0, max(0.0, progress)))
+    return "━" * full + "╌" * (width - full)
+
+
+def clock(seconds: float) -> str:
+    """Hours, minutes and seconds."""
+    hours, rest = divmod(int(max(0.0, seconds)), 3600)
+    return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
+
+
+def read_log(folder: Path) -> list[dict[str, Any]]:
+    """The lines of a run's log; after a resumption, later lines about the same images count."""
+    path = folder / LOG
+    if not path.exists():
+        raise ValueError(f"{folder} holds no training run: there is no {LOG} in it")
+    lines: dict[tuple[str, int], dict[str, Any]] = {}
+    for text in path.read_text(encoding="utf-8").splitlines():
+        line = json.loads(text)
+        lines[line["kind"], line["images"]] = line
+    return sorted(lines.values(), key=lambda line: line["images"])

@@ -1,0 +1,289 @@
+"""The training loop: two stages, on one process or many, that can be stopped and resumed at any moment."""
+
+import math
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from copy import deepcopy
+from typing import Any
+
+import torch
+from torch.nn.parallel import DistributedDataParallel
+
+from deshadow import checkpoint
+from deshadow.data.augment import Pairs
+from deshadow.nn.lfg import LFGDiffusion
+from deshadow.training.batches import open_source
+from deshadow.training.journal import Journal, bar, clock
+from deshadow.training.objectives import Criterion, Losses, Objective
+from deshadow.training.options import Options
+from deshadow.training.samples import draw_samples
+from deshadow.training.state import STATE, WEIGHTS, State, load_snapshot
+from deshadow.training.validation import Scores, validate, validation_set
+from deshadow.training.world import World, joined
+
+EXPLOSION = 10.0
+"""A loss so many times larger than the one before is taken back."""
+MOST_ROLLBACKS = 3
+"""In a row, before training is given up."""
+
+
+def train(options: Options, teacher: Any = None) -> Scores:
+    """Run training to its end, or to a pause; the scores of the last validation."""
+    with joined(options.device) as world, interruptible() as asked:
+        run = Run(options, world, asked, teacher)
+        try:
+            return run.go()
+        finally:
+            run.journal.close()
+
+
+class Interrupted(Exception):  # noqa: N818 (not an error: the state is saved)
+    """Training was asked to stop, and did, with its state saved."""
+
+
+class Run:
+    """One call of training: what is fixed in it, and where it stands."""
+
+    def __init__(self, options: Options, world: World, asked: dict[str, int], teacher: Any = None) -> None:
+        if options.batch % world.size:
+            raise ValueError(f"--batch {options.batch} does not divide among {world.size} processes")
+        self.options, self.world, self.asked = options, world, asked
+        check_folder(options)
+        torch.set_float32_matmul_precision("high")
+        self.state = new_state(options, world)
+        self.source = open_source(options, world.device)
+        self.pairs: Pairs = validation_set(options, self.source)
+        if world.leads:
+            options.out.mkdir(parents=True, exist_ok=True)
+        self.journal = Journal(options.out, quiet=not world.leads)
+        self.criterion = self.wrapped(teacher)
+        self.began, self.checked = time.monotonic(), (self.state.images, self.state.elapsed)
+        self.resumed = self.saved = self.state.elapsed
+        self.pace = 0.0  # seconds an image; not known yet
+        self.sums = torch.zeros(len(Losses._fields), device=world.device)
+        self.next_check = self.state.images + options.log_every
+        self.good = self.state.snapshot()
+        self.loss = math.inf
+        self.rollbacks = 0
+        self.scores: Scores | None = None
+
+    def wrapped(self, teacher: Any) -> Any:
+        """The model with its losses, compiled and spread as the options and the machine have it."""
+        options, on_gpu = self.options, self.world.device.type == "cuda"
+        objective = Objective(
+            options.norm, options.weighting, options.invariant, options.anchored, options.blind
+        )
+        criterion: torch.nn.Module = (teacher or Criterion)(self.state.model, objective).to(self.world.device)
+        if options.compiled if options.compiled is not None else on_gpu:
+            # The networks, not the losses around them: both stages then share what was compiled.
+            for network in (self.state.model.denoiser, self.state.model.guide):
+                if network is not None:
+                    network.compile(options={"force_layout_optimization": True})  # channels last throughout
+        if self.world.size > 1:
+            # With lag or guidance that a stage leaves out, some parameters get no gradient.
+            criterion = DistributedDataParallel(criterion, find_unused_parameters=True)
+        return criterion
+
+    def go(self) -> Scores:
+        """Train until the end, a pause or a signal."""
+        options, state = self.options, self.state
+        self.journal.write("begin", state.images, options=options.to_json())
+        self.began = time.monotonic()
+        ending = ""
+        while not ending:
+            self.step()
+            asked = self.asked and self.world.size == 1  # several must agree first, at the next check
+            if asked or state.images >= self.next_check or self.progress() >= 1:
+                ending = self.check()
+        self.save()
+        if ending == "done":
+            self.finish()
+            assert self.scores is not None
+            return self.scores
+        self.journal.say(f"{ending} after {state.images:,} images; go on with --resume")
+        if self.asked:
+            raise Interrupted(signal.Signals(self.asked["signal"]).name)
+        return self.scores or self.validate()
+
+    def step(self) -> None:
+        """One step of the optimizer."""
+        options, state, world = self.options, self.state, self.world
+        share = options.batch // world.size
+        for group in state.optimizer.param_groups:
+            group["lr"] = options.rate * rate_at(options, self.progress(), state.images)
+        torch.manual_seed((options.seed << 40) + state.images + world.rank)  # for dropout, if there is any
+        batch = self.source.batch(state.images + world.rank * share, share)
+        with self.precision():
+            losses = self.criterion(batch, self.stage() == 1)
+        losses.total.backward()
+        if options.lag and state.steps % (options.lag + 1) < options.lag and state.model.guide is not None:
+            state.model.guide.zero_grad(set_to_none=True)
+        torch.nn.utils.clip_grad_norm_(state.model.parameters(), options.clip)
+        state.optimizer.step()
+        state.optimizer.zero_grad(set_to_none=True)
+        state.images += options.batch
+        state.steps += 1
+        state.follow(options.batch, options.ema)
+        self.sums += torch.stack([loss.detach().float() for loss in losses])
+
+    def progress(self) -> float:
+        """How much of the run is done, 0 to 1: in images, in minutes, or in whichever is further."""
+        options, images = self.options, self.state.images
+        by_images = images / options.images if options.images else 0.0
+        # Between two checks time is told by the pace, so that all processes agree on it.
+        seconds = self.checked[1] + (images - self.checked[0]) * self.pace
+        by_minutes = seconds / (60 * options.minutes) if options.minutes else 0.0
+        return max(by_images, by_minutes)
+
+    def stage(self) -> int:
+        """Stage one teaches the latent; a model without one begins with stage two."""
+        early = self.progress() < self.options.pretrain
+        return 1 if early and self.options.model.guidance == "latent" else 2
+
+    def check(self) -> str:
+        """Look at the clock and the losses; log, save, validate. Says how the call ends, if it does."""
+        options, state, world = self.options, self.state, self.world
+        before, seen = self.checked[0], state.images - self.checked[0]
+        values = world.mean((self.sums * (options.batch / seen)).tolist())
+        elapsed, stop = world.agreed([self.resumed + time.monotonic() - self.began, float(bool(self.asked))])
+        # The fastest so far: the first steps, which compile, say nothing about those to come.
+        self.pace = min(self.pace or math.inf, (elapsed - self.checked[1]) / seen)
+        speed = seen / (elapsed - self.checked[1])
+        self.checked, state.elapsed = (state.images, elapsed), elapsed
+        self.next_check = state.images + options.log_every
+        self.sums.zero_()
+        if not self.healthy(values[0]):
+            return ""
+        self.tell(values, speed)
+        if elapsed - self.saved >= options.save_every:
+            self.save()
+        if state.images // options.validate_every > before // options.validate_every:
+            self.validate()
+        if self.progress() >= 1:
+            return "done"
+        if stop:
+            return "stopped"
+        if options.pause_after and elapsed - self.resumed >= 60 * options.pause_after:
+            return "paused"
+        return ""
+
+    def healthy(self, loss: float) -> bool:
+        """Whether the loss is one to go on with; if not, go back to the last good state and on from there."""
+        if math.isfinite(loss) and loss <= EXPLOSION * self.loss:
+            self.loss, self.rollbacks = loss, 0
+            return True
+        self.rollbacks += 1
+        if self.rollbacks > MOST_ROLLBACKS:
+            raise ValueError(f"the loss is {loss} again and again: begin anew with a smaller --rate")
+        images, elapsed = self.state.images, self.state.elapsed
+        self.state.restore(self.good)
+        self.state.images, self.state.elapsed = images, elapsed
+        self.journal.write("rollback", images, loss=str(loss), to=self.good.images)
+        self.journal.say(f"loss {loss} at {images:,} images: back to the weights of {self.good.images:,}")
+        return False
+
+    def tell(self, losses: list[float], speed: float) -> None:
+        """Log the losses, and move the bar."""
+        state = self.state
+        rate = state.optimizer.param_groups[0]["lr"]
+        named = dict(zip(Losses._fields, losses, strict=True))
+        progress, stage = self.progress(), self.stage()
+        self.journal.write("train", state.images, stage=stage, **named, rate=rate, speed=speed)
+        left = (1 - progress) / progress * state.elapsed if progress else 0.0
+        scores = f"  shadow {self.scores.shadow:.2f}" if self.scores else ""
+        text = f"{bar(progress)} {progress:4.0%}  stage {stage}  loss {named['total']:.4f}{scores}"
+        self.journal.show(f"{text}  {speed:,.0f} images/s  {clock(left)} left")
+
+    def validate(self) -> Scores:
+        """Score the averaged weights."""
+        if self.world.leads:
+            self.scores = validate(self.state.average, self.pairs, self.options.val_steps, self.options.seed)
+        values = self.world.agreed(list(self.scores) if self.scores else [0.0] * len(Scores._fields))
+        self.scores = Scores(*values)
+        self.journal.write("validation", self.state.images, **self.scores._asdict())
+        self.journal.say(describe(self.state.images, self.scores))
+        return self.scores
+
+    def save(self) -> None:
+        """Write the state, and the averaged weights as a release has them."""
+        self.good, self.saved = self.state.snapshot(), self.state.elapsed
+        if self.world.leads:
+            self.good.save(self.options.out, self.options.to_json())
+            notes = {"images": str(self.state.images), "recipe": self.options.recipe()}
+            checkpoint.save(self.options.out / WEIGHTS, self.state.average, notes=notes)
+
+    def finish(self) -> None:
+        """The last validation, and pictures to look at."""
+        self.validate()
+        if self.world.leads:
+            draw_samples(self.state.average, self.pairs, self.options, self.options.out / "samples.png")
+        self.journal.write("end", self.state.images, elapsed=self.state.elapsed)
+
+    def precision(self) -> Any:
+        """Autocast to bfloat16, where that is wanted."""
+        device = self.world.device.type
+        wanted = self.options.bfloat16 if self.options.bfloat16 is not None else device == "cuda"
+        return torch.autocast(device, torch.bfloat16) if wanted else nullcontext()
+
+
+def new_state(options: Options, world: World) -> State:
+    """A model to begin or to go on with."""
+    torch.manual_seed(options.seed)
+    model = LFGDiffusion(options.model)
+    if options.init is not None:
+        model = checkpoint.load(options.init, expect=options.model)
+    saved = load_snapshot(options.out, options.model) if options.resume else None
+    model = model.to(world.device).train()
+    average = deepcopy(model).eval().requires_grad_(requires_grad=False)
+    optimizer = torch.optim.AdamW(
+        model.parameters(),
+        lr=options.rate,
+        betas=(0.9, 0.99),
+        weight_decay=options.weight_decay,
+        fused=world.device.type == "cuda",
+    )
+    state = State(model, average, optimizer)
+    if saved is not None:
+        state.restore(saved)
+    return state
+
+
+def rate_at(options: Options, progress: float, images: int) -> float:
+    """The share of the learning rate at a point of the run."""
+    risen = min(1.0, (images + options.batch) / options.warmup) if options.warmup else 1.0
+    if options.decay == "constant":
+        return risen
+    return risen * 0.5 * (1 + math.cos(math.pi * min(1.0, progress)))
+
+
+def check_folder(options: Options) -> None:
+    """Refuse to begin a run over another one."""
+    if not options.resume and (options.out / STATE).exists():
+        raise ValueError(f"{options.out} holds a run already: go on with --resume, or name another --out")
+
+
+def describe(images: int, scores: Scores) -> str:
+    """A validation in one line."""
+    return (
+        f"{images:>9,} images: LAB error {scores.shadow:.2f} in the shadow, {scores.non_shadow:.2f} outside, "
+        f"{scores.all:.2f} in all; {scores.psnr:.2f} dB; latent deviation {scores.latent_deviation:.3f}, "
+        f"worth {scores.latent_worth:+.2f}"
+    )
+
+
+@contextmanager
+def interruptible() -> Iterator[dict[str, int]]:
+    """SIGINT and SIGTERM are noted down, to be heeded when a step is done."""
+    asked: dict[str, int] = {}
+
+    def note(number: int, _: object) -> None:
+        asked["signal"] = number
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,113 @@
+"""What training minimises: the losses of the paper, each beside its equation, and what works in minutes."""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from deshadow.nn.lfg import LFGDiffusion, invariant_colour
+from deshadow.prediction import diffuse, target
+
+
+class Batch(NamedTuple):
+    """Pictures (B, 3, H, W) in [-1, 1], masks (B, 1, H, W) in [0, 1], noise like the pictures, timesteps."""
+
+    picture: Tensor
+    mask: Tensor
+    clean: Tensor
+    noise: Tensor
+    t: Tensor
+    """(B,) int64, from 1 to T."""
+
+
+class Losses(NamedTuple):
+    """One number each; `total` is what is minimised."""
+
+    total: Tensor
+    denoiser: Tensor
+    guide: Tensor
+
+
+@dataclass(frozen=True)
+class Objective:
+    """Which loss, with which weights."""
+
+    norm: Literal["l1", "l2"] = "l1"
+    """Absolute or squared differences; the paper squares (Eq. 7)."""
+    weighting: Literal["uniform", "p2"] = "uniform"
+    """Over timesteps: all alike, or P2 with γ = k = 1 as in the paper's appendix B."""
+    invariant: float = 0.1
+    """Weight of the invariant loss (Eq. 10); 0 leaves it out."""
+    anchored: bool = True
+    """Let the invariant loss pull the shadow picture's latent to the clean one's, and not the reverse."""
+    blind: bool = True
+    """Pretrain (Eq. 12) without the clean picture among the conditions: the latent is the only road."""
+
+
+class Criterion(nn.Module):
+    """A model with its objective, as one module: what is compiled, and what is spread over GPUs."""
+
+    weights: Tensor
+    signal: Tensor
+    spread: Tensor
+
+    def __init__(self, model: LFGDiffusion, objective: Objective) -> None:
+        super().__init__()
+        self.model, self.objective = model, objective
+        schedule = model.config.schedule
+        signal = torch.from_numpy(schedule.alpha_bar).sqrt()
+        weights = schedule.p2_weights() if objective.weighting == "p2" else schedule.p2_weights(gamma=0)
+        self.register_buffer("signal", signal.float())
+        self.register_buffer("spread", (1 - signal.square()).sqrt().float())
+        self.register_buffer("weights", torch.from_numpy(weights).float())
+
+    def forward(self, batch: Batch, pretraining: bool = False) -> Losses:
+        """The losses of one batch."""
+        return self.pretraining_loss(batch) if pretraining else self.joint_loss(batch)
+
+    def joint_loss(self, batch: Batch) -> Losses:
+        """Eq. 11: the simple loss under the guidance of E(x, m), plus the invariant loss."""
+        guidance = self.model.encode(batch.picture, batch.mask)
+        denoiser = self.simple_loss(batch, batch.picture, guidance)
+        guide = self.guide_loss(batch, guidance)
+        return Losses(denoiser + guide, denoiser, guide)
+
+    def pretraining_loss(self, batch: Batch) -> Losses:
+        """Eq. 12: the simple loss on shadow-free pictures alone, under the guidance of E(y_0, 0)."""
+        guidance = self.model.encode(batch.clean, torch.zeros_like(batch.mask))
+        seen = torch.zeros_like(batch.clean) if self.objective.blind else batch.clean
+        denoiser = self.simple_loss(batch, seen, guidance)
+        return Losses(denoiser, denoiser, torch.zeros_like(denoiser))
+
+    def simple_loss(self, batch: Batch, picture: Tensor, guidance: Tensor | None) -> Tensor:
+        """Eq. 7, with the weights of appendix B, for whatever the network predicts."""
+        kind = self.model.config.predicts
+        a, s, weights = (
+            table[batch.t].view(-1, 1, 1, 1) for table in (self.signal, self.spread, self.weights)
+        )
+        noisy = diffuse(batch.clean, batch.noise, a, s)
+        output = self.model(noisy, batch.t, picture, batch.mask, guidance)
+        error = output.float() - target(kind, batch.clean, batch.noise, picture, a, s)
+        weighted: Tensor = weights * (error.abs() if self.objective.norm == "l1" else error.square())
+        return weighted.mean()
+
+    def guide_loss(self, batch: Batch, guidance: Tensor | None) -> Tensor:
+        """What the guide learns beside the denoiser: Eq. 10 for the latent, its target for an estimator."""
+        kind = self.model.config.guidance
+        if guidance is None or (kind == "latent" and not self.objective.invariant):
+            return batch.clean.new_zeros(())
+        if kind == "colour":
+            return (guidance.float() - invariant_colour(batch.clean)).abs().mean()
+        if kind == "coarse":
+            return (guidance.float() - batch.clean).abs().mean()
+        # Anchored, the latent of the shadow picture is pulled to the clean one's, and not the reverse.
+        with torch.set_grad_enabled(torch.is_grad_enabled() and not self.objective.anchored):
+            clean = self.model.encode(batch.clean, torch.zeros_like(batch.mask))
+        assert clean is not None
+        return self.objective.invariant * invariant_loss(guidance, clean)
+
+
+def invariant_loss(latent: Tensor, clean_latent: Tensor) -> Tensor:
+    """Eq. 10: the squared difference between E(x, m) and E(y_0, 0)."""
+    return (latent.float() - clean_latent.float()).square().mean()

@@ -1,0 +1,218 @@
+"""Everything that a training run is made of, as one frozen dataclass; the command line is built from it."""
+
+import argparse
+import ast
+import inspect
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from deshadow.config import Fusion, Guidance, ModelConfig, preset
+from deshadow.prediction import Prediction
+
+Decay = Literal["constant", "cosine"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """One training run. Paths aside, the same options and seed give the same weights."""
+
+    out: Path = Path("runs/latest")
+    """Folder of the run: state, weights, log, pictures."""
+    data: Path | None = None
+    """Folder of real pairs, in any layout that `deshadow data look` reads; none: synthetic ones alone."""
+    split: str | None = "train"
+    """The split of the data to train on."""
+    val_split: str | None = "val"
+    """The split to validate on; without data, synthetic triplets are taken."""
+    backgrounds: Path | None = None
+    """Folder or tar of evenly lit pictures to cast synthetic shadows on; none: drawn ones."""
+    occluders: Path | None = None
+    """Folder or tar of silhouettes that cast them; none: drawn ones."""
+    synthetic: float = 0.0
+    """Share of synthetic triplets, 0 to 1; 1 where there is no data."""
+    instances: float = 0.5
+    """Share of the synthetic triplets with several shadows of which one is the target."""
+    skip_problems: bool = False
+    """Go on without pairs that cannot be used, instead of listing them."""
+
+    preset: str = "light"
+    """The model: paper, light or tiny."""
+    guidance: Guidance | None = None
+    """Another guidance than the preset's."""
+    fusion: Fusion | None = None
+    """Another fusion than the preset's."""
+    predicts: Prediction | None = None
+    """Another prediction than the preset's."""
+    init: str | None = None
+    """Weights to start from, a path or a name; the run's own counters start at 0."""
+
+    norm: Literal["l1", "l2"] = "l1"
+    """Absolute or squared differences; the paper squares (Eq. 7)."""
+    weighting: Literal["uniform", "p2"] = "uniform"
+    """Over timesteps: all alike, or P2 with γ = k = 1 (appendix B)."""
+    invariant: float = 0.1
+    """Weight of the invariant loss (Eq. 10); 0 leaves it out."""
+    anchored: bool = True
+    """Pull the shadow picture's latent to the clean one's, and not the reverse."""
+    pretrain: float = 0.15
+    """Share of the run that is stage one, on shadow-free pictures alone (Eq. 12)."""
+    blind: bool = True
+    """Keep the clean picture out of the conditions in stage one, so that the latent is the only road."""
+    lag: int = 0
+    """Steps of the denoiser alone before each step of both (Tab. 3, lagged posterior)."""
+
+    images: int | None = None
+    """Length of the run in images; with minutes, whichever ends first."""
+    minutes: float | None = None
+    """Length of the run in minutes, over all its resumptions."""
+    pause_after: float | None = None
+    """Stop after so many minutes of this call without decaying, to be resumed."""
+    batch: int = 64
+    """Images a step, over all GPUs."""
+    size: int = 256
+    """Side of the training crops."""
+    rate: float = 3e-4
+    """Learning rate after the warm-up."""
+    warmup: int = 10_000
+    """Images over which the learning rate rises."""
+    decay: Decay = "cosine"
+    """What becomes of the learning rate towards the end."""
+    weight_decay: float = 0.01
+    """Of AdamW."""
+    clip: float = 1.0
+    """Largest norm of the gradient."""
+    ema: int = 100_000
+    """Half-life of the averaged weights, in images; shorter in the beginning."""
+    seed: int = 0
+    """Of everything that is random."""
+
+    validate_every: int = 50_000
+    """Images between two validations."""
+    val_count: int = 64
+    """Pictures of a validation."""
+    val_steps: int = 1
+    """Sampling steps of a validation."""
+    save_every: float = 120.0
+    """Seconds between two saved states."""
+    log_every: int = 3_200
+    """Images between two lines of the log."""
+    resume: bool = False
+    """Go on with the run in `out`."""
+    device: str = "auto"
+    """auto, cpu, cuda."""
+    compiled: bool | None = None
+    """Compile the networks; by default on a GPU."""
+    bfloat16: bool | None = None
+    """Compute in bfloat16 where that is safe; by default on a GPU."""
+
+    def __post_init__(self) -> None:
+        if self.images is None and self.minutes is None:
+            raise ValueError("say how long to train: --images or --minutes")
+        for name, low, high in (("synthetic", 0, 1), ("instances", 0, 1), ("pretrain", 0, 1)):
+            if not low <= getattr(self, name) <= high:
+                raise ValueError(f"--{name} is a share: it must lie between {low} and {high}")
+        for name in ("batch", "size", "ema", "validate_every", "val_count", "val_steps", "log_every"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"--{name.replace('_', '-')} must be 1 or more")
+        for name in ("images", "minutes", "pause_after"):
+            if getattr(self, name) is not None and getattr(self, name) <= 0:
+                raise ValueError(f"--{name.replace('_', '-')} must be more than 0")
+
+    @property
+    def model(self) -> ModelConfig:
+        """The configuration of the networks."""
+        chosen = {name: getattr(self, name) for name in ("guidance", "fusion", "predicts")}
+        return replace(
+            preset(self.preset), **{name: value for name, value in chosen.items() if value is not None}
+        )
+
+    def to_json(self) -> str:
+        """For the log and the saved state."""
+        return json.dumps(asdict(self), default=str, sort_keys=True)
+
+    def recipe(self) -> str:
+        """For released weights: what differs from the defaults, without the places of files."""
+        kept = {each.name: getattr(self, each.name) for each in fields(self)}
+        defaults = {each.name: each.default for each in fields(self)}
+        changed = {name: value for name, value in kept.items() if value != defaults[name]}
+        return json.dumps({k: v for k, v in changed.items() if not isinstance(v, Path) and k != "init"})
+
+
+RECIPES: dict[str, dict[str, Any]] = {
+    # Appendix B; the paper names neither optimizer nor batch: AdamW, 64.
+    "paper": {
+        "preset": "paper",
+        "norm": "l2",
+        "weighting": "p2",
+        "invariant": 1.0,
+        "anchored": False,
+        "blind": False,
+        "pretrain": 0.5,
+        "rate": 2.5e-5,
+        "warmup": 0,
+        "decay": "constant",
+        "weight_decay": 0.0,
+        "images": 200_000 * 64,
+        "val_steps": 50,
+    },
+    "light": {"preset": "light"},
+    "tiny": {"preset": "tiny", "size": 64, "batch": 16, "rate": 1e-3, "ema": 4_000, "warmup": 500},
+}
+"""What differs from the defaults, by the recipe's name."""
+
+
+def parse(arguments: Sequence[str]) -> Options:
+    """Options from a command line; `--recipe` sets defaults that the others override."""
+    first = argparse.ArgumentParser(add_help=False)
+    first.add_argument("--recipe", default="light")
+    recipe = first.parse_known_args(arguments)[0].recipe
+    if recipe not in RECIPES:
+        raise ValueError(f"unknown recipe {recipe!r}: choose from {', '.join(RECIPES)}")
+    parser = Parser(prog="deshadow train", description="Train a model.")
+    parser.add_argument("--recipe", default="light", metavar="NAME", help=f"{', '.join(RECIPES)} (light)")
+    kinds, helps = get_type_hints(Options), docstrings(Options)
+    for each in fields(Options):
+        default = RECIPES[recipe].get(each.name, each.default)
+        add_option(parser, each.name, kinds[each.name], default, helps[each.name])
+    chosen = vars(parser.parse_args(arguments))
+    del chosen["recipe"]
+    return Options(**chosen)
+
+
+class Parser(argparse.ArgumentParser):
+    """Complains as the rest of the house does."""
+
+    def error(self, message: str) -> Any:
+        """Raise what the command line turns into one line."""
+        raise ValueError(f"{message} (deshadow train --help lists the options)")
+
+
+def add_option(parser: argparse.ArgumentParser, name: str, kind: Any, default: Any, text: str) -> None:
+    """One option of the type of a field."""
+    if get_origin(kind) in (Union, UnionType):
+        kind = next(part for part in get_args(kind) if part is not type(None))
+    flag = f"--{name.replace('_', '-')}"
+    text = text if default is None else f"{text} ({default})"
+    if kind is bool:
+        parser.add_argument(flag, action=argparse.BooleanOptionalAction, default=default, help=text)
+    elif get_origin(kind) is Literal:
+        parser.add_argument(flag, choices=get_args(kind), default=default, help=text)
+    else:
+        parser.add_argument(flag, type=kind, default=default, metavar=kind.__name__.upper(), help=text)
+
+
+def docstrings(kind: type) -> dict[str, str]:
+    """The docstring behind each field of a class."""
+    body = ast.parse(inspect.getsource(kind)).body[0]
+    assert isinstance(body, ast.ClassDef)
+    found = {}
+    for before, after in zip(body.body, body.body[1:], strict=False):
+        if isinstance(before, ast.AnnAssign) and isinstance(after, ast.Expr):
+            assert isinstance(before.target, ast.Name)
+            assert isinstance(after.value, ast.Constant)
+            found[before.target.id] = str(after.value.value).replace("%", "%%")
+    return found

@@ -1,0 +1,105 @@
+"""The state of a run: what is saved, and what makes it go on as if nothing had happened."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from deshadow import checkpoint
+from deshadow.config import ModelConfig
+from deshadow.nn.lfg import LFGDiffusion
+
+MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+"""What AdamW keeps of each parameter."""
+STATE = f"state{checkpoint.SUFFIX}"
+WEIGHTS = f"weights{checkpoint.SUFFIX}"
+
+
+@dataclass
+class State:
+    """A model in training, with the average of its weights and its optimizer."""
+
+    model: LFGDiffusion
+    average: LFGDiffusion
+    optimizer: torch.optim.AdamW
+    images: int = 0
+    """Images that the run has seen."""
+    steps: int = 0
+    elapsed: float = 0.0
+    """Seconds that the run has taken, over all its calls."""
+
+    def tensors(self) -> dict[str, Tensor]:
+        """Everything that training changes, by name."""
+        found = {f"model.{name}": tensor for name, tensor in self.model.state_dict().items()}
+        found |= {f"average.{name}": tensor for name, tensor in self.average.state_dict().items()}
+        for name, parameter in self.model.named_parameters():
+            moments = self.optimizer.state.get(parameter, {})
+            found |= {f"optimizer.{kind}.{name}": tensor for kind, tensor in moments.items()}
+        return found
+
+    def snapshot(self) -> "Snapshot":
+        """A copy in main memory."""
+        tensors = {name: tensor.detach().to("cpu", copy=True) for name, tensor in self.tensors().items()}
+        return Snapshot(self.model.config, tensors, self.images, self.steps, self.elapsed)
+
+    def restore(self, saved: "Snapshot") -> None:
+        """Go back to a snapshot."""
+        self.model.load_state_dict(_under("model.", saved.tensors))
+        self.average.load_state_dict(_under("average.", saved.tensors))
+        self.images, self.steps, self.elapsed = saved.images, saved.steps, saved.elapsed
+        self.optimizer.state.clear()
+        fused = bool(self.optimizer.param_groups[0]["fused"])
+        for name, parameter in self.model.named_parameters():
+            for kind in MOMENTS:
+                if (tensor := saved.tensors.get(f"optimizer.{kind}.{name}")) is None:
+                    continue
+                # As torch makes them: laid out like the parameter; the count on the CPU, unless fused.
+                if kind == "step":
+                    tensor = tensor.to(parameter.device if fused else "cpu", copy=True)
+                else:
+                    tensor = torch.empty_like(parameter, requires_grad=False).copy_(tensor)
+                self.optimizer.state[parameter][kind] = tensor
+
+    def follow(self, batch: int, half_life: int) -> None:
+        """Move the average towards the weights; while the run is young, faster."""
+        forgets = 0.5 ** (batch / max(1.0, min(half_life, 0.1 * self.images)))
+        with torch.no_grad():
+            torch._foreach_lerp_(list(self.average.parameters()), list(self.model.parameters()), 1 - forgets)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A state at rest."""
+
+    config: ModelConfig
+    tensors: dict[str, Tensor]
+    images: int
+    steps: int
+    elapsed: float
+
+    def save(self, folder: Path, options: str) -> None:
+        """Write it as the run's state; the one before survives if this fails."""
+        counters = {"images": self.images, "steps": self.steps, "elapsed": self.elapsed}
+        arrays = {name: tensor.numpy() for name, tensor in self.tensors.items()}
+        checkpoint.write(
+            folder / STATE, self.config, arrays, {"counters": json.dumps(counters), "options": options}
+        )
+
+
+def load_snapshot(folder: Path, expect: ModelConfig) -> Snapshot:
+    """The state of the run in a folder."""
+    path = folder / STATE
+    if not path.exists():
+        raise ValueError(f"there is no run to resume in {folder}: leave --resume out to begin one")
+    config, arrays, notes = checkpoint.read(path)
+    if config != expect:
+        raise ValueError(checkpoint.mismatch(path, config, expect))
+    counters: dict[str, Any] = json.loads(notes["counters"])
+    return Snapshot(config, {name: torch.from_numpy(array) for name, array in arrays.items()}, **counters)
+
+
+def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}

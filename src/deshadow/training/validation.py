@@ -1,0 +1,126 @@
+"""Validation during training: LAB error by region, PSNR, and whether the latent lives."""
+
+from copy import deepcopy
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from deshadow.arrays import Array
+from deshadow.backends import TorchBackend, condition
+from deshadow.data.augment import Pairs, dilate, kernel_for
+from deshadow.data.keyed import Draws
+from deshadow.data.light import linear
+from deshadow.data.pairs import find
+from deshadow.nn.lfg import LFGDiffusion
+from deshadow.sampling import sample
+from deshadow.training.batches import HELD_OUT, Source, stack
+from deshadow.training.options import Options
+
+CHUNK = 32
+
+# CIE XYZ of the sRGB primaries, divided by the D65 white point.
+TO_XYZ = (
+    (0.4124564 / 0.95047, 0.3575761 / 0.95047, 0.1804375 / 0.95047),
+    (0.2126729, 0.7151522, 0.0721750),
+    (0.0193339 / 1.08883, 0.1191920 / 1.08883, 0.9503041 / 1.08883),
+)
+
+
+class Scores(NamedTuple):
+    """The figures of one validation; errors are mean absolute LAB differences summed over the channels."""
+
+    shadow: float
+    non_shadow: float
+    all: float
+    psnr: float
+    """Of the whole picture in RGB, averaged over pictures."""
+    latent_deviation: float
+    """Spatial standard deviation of the latent before it is standardised: near 0 it has collapsed."""
+    latent_worth: float
+    """How much the shadow error grows when the latent is replaced by its mean."""
+
+
+def validation_set(options: Options, source: Source) -> Pairs:
+    """(N, …, size, size): the fixed pictures of a run's validations, held-out pairs or synthetic triplets."""
+    if options.data is not None:
+        samples = find(options.data, options.val_split, skip_problems=options.skip_problems).samples
+        count = min(options.val_count, len(samples))
+        spread = [samples[round(k * (len(samples) - 1) / max(1, count - 1))] for k in range(count)]
+        return Pairs(*(view.to(source.device) for view in stack(spread, (options.size, options.size))))
+    return source.pairs("sunlight", range(HELD_OUT, HELD_OUT + options.val_count))
+
+
+def validate(model: LFGDiffusion, pairs: Pairs, steps: int = 1, seed: int = 0) -> Scores:
+    """Remove the shadows of all pairs and compare."""
+    model, device = deepcopy(model), str(pairs.picture.device)  # a backend lays its model out anew
+    removed = remove(TorchBackend(model, device), pairs, steps, seed)
+    shadow, non_shadow, everywhere = errors(removed, pairs)
+    deviation = worth = 0.0
+    if model.config.guidance == "latent":
+        deviation = latent_deviation(model, pairs)
+        worth = errors(remove(WithoutLatent(model, device), pairs, steps, seed), pairs)[0] - shadow
+    return Scores(shadow, non_shadow, everywhere, psnr(removed, pairs.clean), deviation, worth)
+
+
+class WithoutLatent(TorchBackend):
+    """A backend whose latent is replaced by its mean, which is 0 since the guide standardises it."""
+
+    def encode(self, picture: Array, mask: Array) -> Array | None:
+        """The guidance, without anything that it could say."""
+        guidance = super().encode(picture, mask)
+        return None if guidance is None else guidance * 0.0
+
+
+def remove(backend: TorchBackend, pairs: Pairs, steps: int, seed: int) -> Tensor:
+    """(N, 3, H, W) of 8 bits: the network's own output, from noise that depends on the picture's number."""
+    outputs = []
+    for first in range(0, len(pairs.picture), CHUNK):
+        picture = pairs.picture[first : first + CHUNK].float() / 127.5 - 1
+        mask = network_mask(pairs.mask[first : first + CHUNK])
+        numbers = torch.arange(first, first + len(picture), device=picture.device)
+        noise = Draws(seed, numbers).normal("validation", *picture.shape[1:])
+        clean = sample(condition(backend, picture, mask), noise, backend.config.schedule, steps=steps)
+        outputs.append(((clean + 1) * 127.5).round().clamp(0, 255).to(torch.uint8))
+    return torch.cat(outputs)
+
+
+def network_mask(mask: Tensor) -> Tensor:
+    """(B, 1, H, W) bool → floats, dilated with k = 21 at 256 pixels as the paper does."""
+    return dilate(mask, kernel_for(min(mask.shape[-2:]))).float()
+
+
+@torch.no_grad()
+def latent_deviation(model: LFGDiffusion, pairs: Pairs) -> float:
+    """Mean over pictures of the latent's spatial standard deviation, as the guide's U-Net puts it out."""
+    assert model.guide is not None
+    picture, mask = pairs.picture[:CHUNK].float() / 127.5 - 1, network_mask(pairs.mask[:CHUNK])
+    return float(model.guide.unet(torch.cat([picture, mask], dim=1)).std(dim=(1, 2, 3)).mean())
+
+
+def errors(removed: Tensor, pairs: Pairs) -> tuple[float, float, float]:
+    """LAB errors in the shadow, outside it and everywhere, pooled over the pixels of all pictures."""
+    sums = torch.zeros(2, dtype=torch.float64, device=removed.device)
+    counts = torch.zeros_like(sums)
+    for first in range(0, len(removed), CHUNK):
+        part = slice(first, first + CHUNK)
+        difference = (lab(removed[part]) - lab(pairs.clean[part])).abs().sum(dim=1, keepdim=True)
+        for region, inside in enumerate((pairs.mask[part], ~pairs.mask[part])):
+            sums[region] += (difference * inside).sum()
+            counts[region] += inside.sum()
+    means = (sums / counts.clamp(min=1)).tolist()
+    return means[0], means[1], float(sums.sum() / counts.sum())
+
+
+def psnr(removed: Tensor, clean: Tensor) -> float:
+    """Peak signal-to-noise ratio of 8-bit pictures, averaged over them."""
+    squares = (removed.float() - clean.float()).square().mean(dim=(1, 2, 3)).clamp(min=1e-4)
+    return float((10 * torch.log10(255**2 / squares)).mean())
+
+
+def lab(picture: Tensor) -> Tensor:
+    """(B, 3, H, W) of 8-bit sRGB → CIE L*a*b* under D65."""
+    light = linear(picture.float() / 255)
+    xyz = torch.einsum("bchw,dc->bdhw", light, torch.tensor(TO_XYZ, device=light.device))
+    f = torch.where(xyz > 0.008856451679, xyz.clamp(min=1e-6) ** (1 / 3), xyz * 7.787037037 + 16 / 116)
+    return torch.stack([116 * f[:, 1] - 16, 500 * (f[:, 0] - f[:, 1]), 200 * (f[:, 1] - f[:, 2])], dim=1)

@@ -1,0 +1,62 @@
+"""The processes of a run: one, or several that torchrun started."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import distributed
+
+
+@dataclass(frozen=True)
+class World:
+    """This process among those of the run."""
+
+    rank: int
+    size: int
+    device: torch.device
+
+    @property
+    def leads(self) -> bool:
+        """Whether this is the one process that writes files and prints."""
+        return self.rank == 0
+
+    def mean(self, values: list[float]) -> list[float]:
+        """The mean of each number over all processes."""
+        if self.size == 1:
+            return values
+        tensor = torch.tensor(values, dtype=torch.float64, device=self.device)
+        distributed.all_reduce(tensor)
+        return [value / self.size for value in tensor.tolist()]
+
+    def agreed(self, values: list[float]) -> list[float]:
+        """The numbers of the first process, for all."""
+        if self.size == 1:
+            return values
+        tensor = torch.tensor(values, dtype=torch.float64, device=self.device)
+        distributed.broadcast(tensor, 0)
+        found: list[float] = tensor.tolist()
+        return found
+
+
+@contextmanager
+def joined(device: str) -> Iterator[World]:
+    """Join the processes that torchrun started, or stand alone; `device` is auto, cpu or cuda."""
+    if device not in ("auto", "cpu", "cuda"):
+        raise ValueError(f"unknown device {device!r}: choose from auto, cpu, cuda")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ValueError("torch sees no GPU here: leave --device out, or say --device cpu")
+    on_gpu = device != "cpu" and torch.cuda.is_available()
+    size = int(os.environ.get("WORLD_SIZE", "1"))
+    place = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0"))) if on_gpu else torch.device("cpu")
+    if on_gpu:
+        torch.cuda.set_device(place)
+    if size == 1:
+        yield World(0, 1, place)
+        return
+    distributed.init_process_group("nccl" if on_gpu else "gloo")
+    try:
+        yield World(distributed.get_rank(), size, place)
+    finally:
+        distributed.destroy_process_group()

@@ -1,0 +1,283 @@
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from deshadow import checkpoint
+from deshadow.config import preset
+from deshadow.nn.lfg import LFGDiffusion
+from deshadow.training import loop
+from deshadow.training.batches import open_source
+from deshadow.training.journal import read_log
+from deshadow.training.loop import train
+from deshadow.training.objectives import Criterion, Losses
+from deshadow.training.options import Options, parse
+from deshadow.training.state import STATE, WEIGHTS
+
+SHORT = ["--recipe", "tiny", "--size", "32", "--batch", "4", "--val-count", "4", "--log-every", "8"]
+
+
+def options(out: Path, *more: str) -> Options:
+    return parse([*SHORT, "--device", "cpu", "--out", str(out), *more])
+
+
+def start(out: Path, *more: str, processes: int = 1) -> subprocess.Popen[bytes]:
+    launcher = ["-m", "deshadow.training"]
+    if processes > 1:
+        launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}", *launcher]
+    command = [sys.executable, *launcher, *SHORT, "--device", "cpu", "--out", str(out), *more]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(command, stderr=subprocess.PIPE, env=environment)
+
+
+def finish(run: subprocess.Popen[bytes]) -> None:
+    _, errors = run.communicate()
+    assert run.returncode == 0, errors.decode()
+
+
+def tensors(out: Path) -> dict[str, np.ndarray]:
+    return checkpoint.read(out / STATE).tensors
+
+
+def last(out: Path, kind: str) -> dict[str, Any]:
+    return [line for line in read_log(out) if line["kind"] == kind][-1]
+
+
+def write_pairs(folder: Path, splits: Iterable[str] = ("train", "val"), count: int = 3) -> Path:
+    rng = np.random.default_rng(0)
+    for split in splits:
+        for part in ("shadow", "mask", "shadow_free"):
+            (folder / split / part).mkdir(parents=True)
+        for k in range(count):
+            clean = rng.integers(60, 255, (40, 48, 3), dtype=np.uint8)
+            mask = np.zeros((40, 48), np.uint8)
+            mask[10:30, 10:30] = 255
+            picture = np.where(mask[..., None] > 0, clean // 3, clean)
+            for part, view in (("shadow", picture), ("mask", mask), ("shadow_free", clean)):
+                Image.fromarray(view).save(folder / split / part / f"{k}.png")
+    return folder
+
+
+def test_two_processes_give_the_weights_of_one(tmp_path: Path) -> None:
+    runs = [
+        start(tmp_path / "one", "--images", "80"),
+        start(tmp_path / "two", "--images", "80", processes=2),
+    ]
+    for run in runs:
+        finish(run)
+    one, two = tensors(tmp_path / "one"), tensors(tmp_path / "two")
+    assert one.keys() == two.keys()
+    for name in one:
+        np.testing.assert_allclose(two[name], one[name], atol=1e-4, err_msg=name)
+
+
+def test_a_killed_run_ends_as_an_unbroken_one(tmp_path: Path) -> None:
+    length = ["--images", "48", "--save-every", "0"]
+    finish(start(tmp_path / "whole", *length))
+    broken = tmp_path / "broken"
+    run = start(broken, *length)
+    while not (broken / STATE).exists():
+        assert run.poll() is None
+        time.sleep(0.05)
+    time.sleep(random.Random().uniform(0, 1))
+    run.send_signal(signal.SIGKILL)
+    run.communicate()
+    finish(start(broken, *length, "--resume"))
+    ends = [last(tmp_path / "whole", "train"), last(broken, "train")]
+    assert ends[0]["images"] == ends[1]["images"] == 48
+    assert ends[1]["total"] == pytest.approx(ends[0]["total"], rel=1e-5)
+    expected, found = tensors(tmp_path / "whole"), tensors(broken)
+    for name, tensor in expected.items():
+        np.testing.assert_allclose(found[name], tensor, atol=1e-5, err_msg=name)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_saves_the_state_and_says_so(tmp_path: Path, number: signal.Signals, code: int) -> None:
+    run = start(tmp_path, "--images", "1000000", "--log-every", "1000000")
+    log = tmp_path / "log.jsonl"
+    while not log.exists() or not log.stat().st_size:
+        assert run.poll() is None
+        time.sleep(0.05)
+    time.sleep(1)
+    run.send_signal(number)
+    _, errors = run.communicate(timeout=120)
+    assert run.returncode == code
+    assert b"go on with --resume" in errors
+    assert json.loads(checkpoint.read(tmp_path / STATE).notes["counters"])["images"] > 0
+
+
+def test_a_run_can_be_paused_and_goes_on_without_having_decayed(tmp_path: Path) -> None:
+    train(options(tmp_path, "--minutes", "1000", "--pause-after", "0.0001"))
+    assert [line["kind"] for line in read_log(tmp_path)][-1] == "validation"
+    rate = last(tmp_path, "train")["rate"]
+    assert rate == pytest.approx(1e-3 * 8 / 500, rel=1e-3)  # still in the warm-up
+    paused = json.loads(checkpoint.read(tmp_path / STATE).notes["counters"])
+    train(options(tmp_path, "--images", str(paused["images"] + 8), "--resume"))
+    resumed = json.loads(checkpoint.read(tmp_path / STATE).notes["counters"])
+    assert resumed["images"] == paused["images"] + 8
+    assert resumed["elapsed"] > paused["elapsed"]
+
+
+def test_minutes_end_a_run_with_the_decay_done(tmp_path: Path) -> None:
+    train(options(tmp_path, "--minutes", "0.05", "--warmup", "0"))
+    assert last(tmp_path, "train")["rate"] < 0.1 * 1e-3
+    assert read_log(tmp_path)[-1]["kind"] == "end"
+
+
+def test_released_weights_load_and_carry_their_recipe_but_no_paths(tmp_path: Path) -> None:
+    data = write_pairs(tmp_path / "data")
+    train(options(tmp_path / "run", "--images", "8", "--data", str(data), "--synthetic", "0.5"))
+    weights = checkpoint.read(tmp_path / "run" / WEIGHTS)
+    assert {tensor.dtype for tensor in weights.tensors.values()} == {np.dtype(np.float16)}
+    assert json.loads(weights.notes["recipe"])["synthetic"] == 0.5
+    assert str(tmp_path) not in "".join(weights.notes.values())
+    with Image.open(tmp_path / "run" / "samples.png") as sheet:
+        assert sheet.size == (5 * 36, 3 * 36)  # three pictures; picture, mask, latent, result, truth
+
+
+def test_images_do_not_depend_on_the_batch_that_they_come_in(tmp_path: Path) -> None:
+    data = write_pairs(tmp_path)
+    chosen = options(tmp_path, "--images", "1", "--data", str(data), "--synthetic", "0.5")
+    source = open_source(chosen, torch.device("cpu"))
+    together = source.batch(16, 8)
+    kinds = [source.kind(n) for n in range(16, 24)]
+    assert {"real", "sunlight", "instances"} == set(kinds)
+    order = sorted(range(8), key=lambda k: kinds.index(kinds[k]))
+    for place, k in enumerate(order):
+        alone = source.batch(16 + k, 1)
+        for ours, theirs in zip(alone, together, strict=True):
+            torch.testing.assert_close(ours[0], theirs[place], atol=1e-6, rtol=0)
+
+
+def test_the_shares_of_real_and_synthetic_images_are_those_asked_for(tmp_path: Path) -> None:
+    data = write_pairs(tmp_path)
+    chosen = options(tmp_path, "--images", "1", "--data", str(data), "--synthetic", "0.3")
+    source = open_source(chosen, torch.device("cpu"))
+    kinds = [source.kind(n) for n in range(1000)]
+    assert kinds.count("real") == pytest.approx(700, abs=5)
+    assert kinds.count("instances") == pytest.approx(150, abs=5)
+
+
+def test_an_exploding_loss_rolls_back_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = iter(range(10**6))
+
+    class Exploding(Criterion):
+        def joint_loss(self, batch: object) -> Losses:
+            losses = super().joint_loss(batch)  # type: ignore[arg-type]
+            return Losses(losses.total * float("nan"), *losses[1:]) if next(calls) == 5 else losses
+
+    monkeypatch.setattr(loop, "Criterion", Exploding)
+    train(options(tmp_path, "--images", "64", "--pretrain", "0"))
+    lines = read_log(tmp_path)
+    assert [line["images"] for line in lines if line["kind"] == "rollback"] == [24]
+    assert all(np.isfinite(line["total"]) for line in lines if line["kind"] == "train")
+    assert all(np.isfinite(tensor).all() for tensor in tensors(tmp_path).values())
+
+
+def test_a_loss_that_never_recovers_ends_with_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken(Criterion):
+        def joint_loss(self, batch: object) -> Losses:
+            losses = super().joint_loss(batch)  # type: ignore[arg-type]
+            return Losses(losses.total * float("nan"), *losses[1:])
+
+    monkeypatch.setattr(loop, "Criterion", Broken)
+    with pytest.raises(ValueError, match="smaller --rate"):
+        train(options(tmp_path, "--images", "800", "--pretrain", "0"))
+
+
+def test_lag_moves_the_denoiser_before_the_encoder(tmp_path: Path) -> None:
+    train(options(tmp_path, "--images", "8", "--lag", "3", "--pretrain", "0", "--weight-decay", "0"))
+    torch.manual_seed(0)
+    before = LFGDiffusion(preset("tiny")).state_dict()
+    after = tensors(tmp_path)
+    moved = {
+        name for name, tensor in before.items() if not np.array_equal(tensor.numpy(), after[f"model.{name}"])
+    }
+    assert any(name.startswith("denoiser.") for name in moved)
+    assert not any(name.startswith("guide.") for name in moved)
+
+
+def test_a_full_disk_leaves_the_old_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    train(options(tmp_path, "--images", "8"))
+    before = (tmp_path / STATE).read_bytes()
+
+    def full(path: Path, data: bytes) -> None:
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr(checkpoint, "write_whole", full)
+    with pytest.raises(OSError, match="No space left"):
+        train(options(tmp_path, "--images", "16", "--resume"))
+    assert (tmp_path / STATE).read_bytes() == before
+
+
+def test_released_weights_start_a_new_run(tmp_path: Path) -> None:
+    train(options(tmp_path / "first", "--images", "8"))
+    weights = str(tmp_path / "first" / WEIGHTS)
+    train(options(tmp_path / "second", "--images", "4", "--init", weights, "--rate", "0"))
+    first, second = (checkpoint.read(tmp_path / run / WEIGHTS).tensors for run in ("first", "second"))
+    for name in first:
+        np.testing.assert_array_equal(first[name], second[name])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--images", "8", "--resume"], "no run to resume"),
+        (["--images", "8", "--data", "{empty}"], "no data set that is recognised"),
+        (["--images", "8", "--data", "{pairs}", "--val-split", "test"], "no split 'test'"),
+        (["--images", "8", "--data", "{masks}"], "problem"),
+        (["--images", "8", "--init", "sunny"], "no weights 'sunny'"),
+        (["--images", "8", "--init", "{light}"], "'light' is asked for|holds preset"),
+        (["--images", "8", "--preset", "huge"], "unknown preset"),
+        (["--images", "8", "--recipe", "soup"], "unknown recipe"),
+        (["--images", "0"], "--images must be more than 0"),
+        (["--images", "8", "--synthetic", "2"], "--synthetic is a share"),
+        (["--images", "8", "--device", "toaster"], "unknown device"),
+        (["--images", "many"], "invalid int value"),
+        (["--frobnicate"], "unrecognized arguments"),
+        ([], "say how long to train"),
+    ],
+)
+def test_what_is_wrong_is_said(tmp_path: Path, arguments: list[str], message: str) -> None:
+    places = {name: tmp_path / name for name in ("empty", "pairs", "masks", "light")}
+    places["empty"].mkdir()
+    write_pairs(places["pairs"])
+    write_pairs(places["masks"])
+    (places["masks"] / "train" / "mask" / "0.png").rename(places["masks"] / "train" / "mask" / "other.png")
+    places["light"] = tmp_path / "light.safetensors"
+    checkpoint.save(places["light"], LFGDiffusion(preset("light")))
+    filled = [argument.format(**{k: str(v) for k, v in places.items()}) for argument in arguments]
+    with pytest.raises(ValueError, match=message):
+        train(options(tmp_path / "run", *filled))
+    assert not (tmp_path / "run" / STATE).exists()
+
+
+def test_a_run_is_not_begun_over_another(tmp_path: Path) -> None:
+    train(options(tmp_path, "--images", "4"))
+    with pytest.raises(ValueError, match="holds a run already"):
+        train(options(tmp_path, "--images", "4"))
+    with pytest.raises(ValueError, match="is asked for"):
+        train(options(tmp_path, "--images", "8", "--resume", "--fusion", "map"))
+
+
+def test_training_imports_nothing_beyond_torch_numpy_pillow_and_safetensors() -> None:
+    code = """
+import sys
+before = set(sys.modules)
+import deshadow.training.__main__
+names = {name.partition(".")[0] for name in set(sys.modules) - before}
+print(sorted(names & {"rich", "cyclopts", "matplotlib", "onnxruntime", "onnx", "scipy", "skimage"}))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

@@ -1,0 +1,92 @@
+from dataclasses import replace
+
+import pytest
+import torch
+from random_models import SMALL, random_model
+
+from deshadow.config import ModelConfig
+from deshadow.nn.lfg import invariant_colour
+from deshadow.prediction import diffuse
+from deshadow.training.objectives import Batch, Criterion, Objective
+
+CONFIG = ModelConfig(SMALL, SMALL, predicts="noise")
+
+
+def batch(seed: int = 0) -> Batch:
+    generator = torch.Generator().manual_seed(seed)
+    picture, clean, noise = torch.randn(3, 2, 3, 16, 16, generator=generator)
+    return Batch(picture, torch.ones(2, 1, 16, 16), clean, noise, torch.tensor([100, 800]))
+
+
+def test_the_simple_loss_is_eq_7_with_p2_weights() -> None:
+    model, images = random_model(CONFIG), batch()
+    loss = Criterion(model, Objective("l2", "p2", invariant=0)).joint_loss(images)
+    expected = 0.0
+    for i, t in enumerate((100, 800)):
+        a, s = CONFIG.schedule.level(t)
+        noisy = diffuse(images.clean[i : i + 1], images.noise[i : i + 1], a, s)
+        guidance = model.encode(images.picture[i : i + 1], images.mask[i : i + 1])
+        output = model(noisy, torch.tensor([t]), images.picture[i : i + 1], images.mask[i : i + 1], guidance)
+        expected += s**2 * (output - images.noise[i]).square().mean() / 2  # 1 / (1 + SNR) = 1 − ᾱ
+    torch.testing.assert_close(loss.denoiser, torch.as_tensor(expected), rtol=1e-4, atol=1e-5)
+    assert loss.guide == 0
+
+
+def test_the_joint_loss_is_eq_11() -> None:
+    model, images = random_model(CONFIG), batch()
+    with_it = Criterion(model, Objective("l2", invariant=0.5)).joint_loss(images)
+    without = Criterion(model, Objective("l2", invariant=0)).joint_loss(images)
+    ours, clean = model.encode(images.picture, images.mask), model.encode(images.clean, images.mask * 0)
+    assert ours is not None
+    assert clean is not None
+    torch.testing.assert_close(with_it.guide, 0.5 * (ours - clean).square().mean())
+    torch.testing.assert_close(with_it.total, without.total + with_it.guide)
+
+
+def test_pretraining_sees_the_clean_picture_through_the_latent_alone() -> None:
+    # Eq. 12, blind: without the latent nothing of the clean picture would be left at the highest noise.
+    model, images = random_model(replace(CONFIG, predicts="clean")), batch()
+    criterion = Criterion(model, Objective())
+    other = images._replace(picture=images.picture + 1)
+    assert criterion.pretraining_loss(images).total == criterion.pretraining_loss(other).total
+    literal = Criterion(model, Objective(blind=False)).pretraining_loss(images)
+    assert literal.total != criterion.pretraining_loss(images).total
+
+
+def test_anchored_the_clean_latent_gets_no_gradient() -> None:
+    model, images = random_model(CONFIG), batch()
+    gradients = []
+    for anchored in (True, False):
+        model.zero_grad()
+        Criterion(model, Objective(invariant=1, anchored=anchored)).joint_loss(images).guide.backward()  # type: ignore[no-untyped-call]
+        assert model.guide is not None
+        weight = model.guide.unet.stem.weight.grad
+        assert weight is not None
+        gradients.append(weight.clone())
+    # By hand: the anchored gradient is that with the clean latent held fixed.
+    model.zero_grad()
+    ours, clean = model.encode(images.picture, images.mask), model.encode(images.clean, images.mask * 0)
+    assert ours is not None
+    assert clean is not None
+    (ours - clean.detach()).square().mean().backward()  # type: ignore[no-untyped-call]
+    assert model.guide is not None
+    torch.testing.assert_close(gradients[0], model.guide.unet.stem.weight.grad)
+    assert (gradients[0] - gradients[1]).abs().max() > 1e-4
+
+
+@pytest.mark.parametrize("guidance", ["colour", "coarse"])
+def test_estimators_learn_what_tab_4_gives_them(guidance: str) -> None:
+    model, images = random_model(replace(CONFIG, guidance=guidance)), batch()  # type: ignore[arg-type]
+    losses = Criterion(model, Objective()).joint_loss(images)
+    truth = invariant_colour(images.clean) if guidance == "colour" else images.clean
+    ours = model.encode(images.picture, images.mask)
+    assert ours is not None
+    torch.testing.assert_close(losses.guide, (ours - truth).abs().mean())
+
+
+def test_the_latent_is_never_a_constant() -> None:
+    model, images = random_model(CONFIG), batch()
+    latent = model.encode(images.picture, images.mask)
+    assert latent is not None
+    torch.testing.assert_close(latent.mean(dim=(1, 2, 3)), torch.zeros(2), atol=1e-5, rtol=0)
+    torch.testing.assert_close(latent.std(dim=(1, 2, 3), correction=0), torch.ones(2), atol=1e-3, rtol=0)
