@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from random_models import SMALL, random_model, random_pair
+from without_torch import WITHOUT_TORCH
 
 from deshadow.arrays import pad_to_multiple
 from deshadow.backends import OnnxBackend, TorchBackend, condition, open_backend
@@ -204,18 +205,6 @@ def test_missing_or_broken_graphs_are_explained(exported: Path, tmp_path: Path) 
     path.with_suffix(".guide.onnx").unlink()
     with pytest.raises(ValueError, match=r"guide\.onnx is missing: run deshadow export"):
         OnnxBackend(path)
-
-
-WITHOUT_TORCH = """
-import sys
-sys.modules["torch"] = None  # as if it were not installed
-import importlib.util
-find = importlib.util.find_spec
-importlib.util.find_spec = lambda name, *rest: None if name == "torch" else find(name, *rest)
-import numpy as np
-from deshadow.backends import OnnxBackend, condition, open_backend
-from deshadow.sampling import sample
-"""
 
 
 def run_without_torch(code: str, *arguments: Path) -> subprocess.CompletedProcess[str]:

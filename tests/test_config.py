@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from deshadow.config import PRESETS, ModelConfig, UNetShape, describe, preset
+from deshadow.config import PRESETS, ModelConfig, UNetShape, describe, palette, preset, unconditional
 
 
 @pytest.mark.parametrize("config", PRESETS.values(), ids=PRESETS)
@@ -42,7 +42,8 @@ def test_a_configuration_from_before_models_could_see_less_sees_picture_and_mask
 def test_a_model_that_sees_nothing_has_no_picture_to_correct() -> None:
     with pytest.raises(ValueError, match="cannot correct the picture"):
         replace(preset("tiny"), sees="nothing", guidance="none")
-    assert replace(preset("tiny"), sees="nothing", guidance="none", predicts="noise").unconditional
+    assert unconditional(preset("tiny")).unconditional
+    assert not palette(preset("tiny")).unconditional
     assert not replace(preset("tiny"), sees="nothing").unconditional  # the latent has seen it (Eq. 9)
 
 

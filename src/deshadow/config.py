@@ -150,6 +150,16 @@ def preset(name: str) -> ModelConfig:
     return PRESETS[name]
 
 
+def palette(config: ModelConfig) -> ModelConfig:
+    """Palette (Saharia et al. 2022) with the denoiser of this configuration: it sees the picture alone."""
+    return replace(config, guidance="none", fusion="none", predicts="noise", sees="picture")
+
+
+def unconditional(config: ModelConfig) -> ModelConfig:
+    """What RePaint (Lugmayr et al. 2022) fills holes with, on the denoiser of this configuration."""
+    return replace(config, guidance="none", fusion="none", predicts="noise", sees="nothing")
+
+
 def describe(config: ModelConfig) -> str:
     """The preset that this is, or the nearest thing to say of it."""
     for name, known in PRESETS.items():

@@ -29,7 +29,8 @@ def lab(picture: NDArray[np.uint8]) -> NDArray[np.float64]:
 def srgb(values: NDArray[np.float64]) -> NDArray[np.uint8]:
     """(H, W, 3) LAB → (H, W, 3) sRGB; colours beyond the gamut are clipped."""
     middle = (values[..., 0] + 16) / 116
-    roots = np.stack([middle + values[..., 1] / 500, middle, middle - values[..., 2] / 200], axis=-1)
+    blue = np.maximum(middle - values[..., 2] / 200, 0)  # as scikit-image: no light is less than none
+    roots = np.stack([middle + values[..., 1] / 500, middle, blue], axis=-1)
     relative = np.where(roots > 0.2068966, roots**3, (roots - 16 / 116) / 7.787)
     return encode(np.einsum("...c,rc->...r", relative * _WHITE, _RGB_FROM_XYZ))
 

@@ -8,6 +8,7 @@ from deshadow import __version__
 from deshadow.data.pairs import PairSet, find
 from deshadow.evaluation.choices import Masks
 from deshadow.evaluation.methods import Request, build
+from deshadow.evaluation.page import draw_page
 from deshadow.evaluation.perceptual import lpips_distance
 from deshadow.evaluation.protocol import Evaluation, choose, evaluate
 from deshadow.evaluation.record import as_json
@@ -58,7 +59,7 @@ def run(
         found = evaluate(
             method,
             samples,
-            workers=workers or os.cpu_count() or 1,
+            workers=workers or (1 if method.every_core else os.cpu_count() or 1),
             shown=_SHOWN if outputs.report else 0,
             perceptual=perceptual,
         )
@@ -82,8 +83,6 @@ def _write(
         outputs.json.parent.mkdir(parents=True, exist_ok=True)
         write_whole(outputs.json, as_json(evaluations, about).encode())
     if outputs.report:
-        from deshadow.evaluation.page import draw_page
-
         title = pairs.folder.resolve().name + (f", {split}" if split else "")
         outputs.report.mkdir(parents=True, exist_ok=True)
         write_whole(outputs.report / PAGE, draw_page(evaluations, title).encode())

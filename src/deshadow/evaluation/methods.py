@@ -29,6 +29,8 @@ class Method:
     """What it is, in a few words."""
     timed: bool = True
     """Whether the time that it takes says anything: not so for results that were made elsewhere."""
+    every_core: bool = False
+    """Whether it keeps every core busy by itself, so that reading and scoring beside it would slow it."""
 
 
 # Named as on the command line.
@@ -113,7 +115,7 @@ def _baseline(name: str) -> Method:
 def _model(name: str, path_or_name: str, request: Request, steps: int) -> Method:
     if request.mode != "network":
         raise ValueError(f"this version evaluates the network alone: --mode network, not {request.mode}")
-    from deshadow.backends import open_backend
+    from deshadow.backends import TorchBackend, open_backend
     from deshadow.checkpoint import locate, read_config
     from deshadow.evaluation.network import Sampling, network
     from deshadow.layout import Cost, model_cost
@@ -125,7 +127,13 @@ def _model(name: str, path_or_name: str, request: Request, steps: int) -> Method
     backend = open_backend(path_or_name, request.device)
     parameters = sum(model_cost(config, 256, 256).values(), Cost()).parameters
     kind = "inpainting under the mask" if config.unconditional else f"{config.predicts} prediction"
-    return Method(name, network(backend, sampling), parameters, f"{kind}, {sampling.steps} steps")
+    return Method(
+        name,
+        network(backend, sampling),
+        parameters,
+        f"{kind}, {sampling.steps} steps",
+        every_core=not isinstance(backend, TorchBackend) or backend.device == "cpu",
+    )
 
 
 def _check(name: str, config: ModelConfig) -> None:

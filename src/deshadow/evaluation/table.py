@@ -70,7 +70,8 @@ def cost_table(evaluations: Sequence[Evaluation]) -> Table:
     table.add_column("\nmethod", style="bold", no_wrap=True)
     headings = ("params\n(M)", "time\n(s)", "true\nRMSE", "LAB per\npicture", "PSNR of\nits pixels")
     for heading in headings:
-        table.add_column(heading, justify="right", no_wrap=True)
+        widest = max(map(len, heading.split("\n")))
+        table.add_column(heading, justify="right", no_wrap=True, min_width=max(widest, 6))
     table.add_column("\nwhat it is", no_wrap=True, overflow="ellipsis")
     for evaluation in evaluations:
         shadow = pool(scores_of(evaluation, native=False))["shadow"]
@@ -95,8 +96,11 @@ def count_line(evaluation: Evaluation) -> str:
         "resized_results": "whose result had another size",
         "problems": "left out",
     }
-    parts = [f"{count:,} {words[name]}" for name, count in counts(evaluation).items() if count]
-    return ", ".join([f"{len(evaluation.pictures):,} pictures", *parts])
+    found, pictures = counts(evaluation), len(evaluation.pictures)
+    if found["resized_results"] == pictures:
+        del found["resized_results"]  # the method's way, and no accident
+    parts = [f"{count:,} {words[name]}" for name, count in found.items() if count]
+    return ", ".join([f"{pictures:,} picture{'s' * (pictures != 1)}", *parts])
 
 
 def number(value: float | None, digits: int = 2) -> str:
