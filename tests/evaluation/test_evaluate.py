@@ -253,6 +253,20 @@ def test_a_name_of_a_published_method_wants_a_model_of_its_kind(tmp_path: Path) 
         build(Request(["repaint"]), "light")
 
 
+def test_a_path_may_have_an_equals_sign(tmp_path: Path) -> None:
+    folder = tmp_path / "run=3"
+    folder.mkdir()
+    save(folder / "small.safetensors", random_model(ModelConfig(SMALL, SMALL)))
+    for weights, name in (
+        (str(folder / "small.safetensors"), "small"),
+        (f"a={folder}/small.safetensors", "a"),
+    ):
+        [method] = build(Request(weights=[weights]), "light")
+        assert method.name == name
+    with pytest.raises(ValueError, match="have one name"):
+        build(Request(weights=["a=x", "a=y"]), "light")
+
+
 def test_steps_can_be_given_for_one_model(tmp_path: Path) -> None:
     path = tmp_path / "small.safetensors"
     save(path, random_model(ModelConfig(SMALL, SMALL)))
@@ -288,7 +302,8 @@ def test_lpips_gets_pictures_from_minus_one_to_one(scenes: Path, monkeypatch: py
     [
         (["--compare", "input", "--mask", "detected"], "no detector of shadows yet"),
         (["--weights", "x.safetensors", "--mode", "quick"], "evaluates the network alone: --mode network"),
-        (["--weights", "x.safetensors", "--mode", "removal"], "evaluates the network alone: --mode network"),
+        (["--compare", "input", "--mode", "removal"], "evaluates the network alone: --mode network"),
+        (["--compare", "input", "--seed", "-1"], "must not be negative"),
         ([], "no weights 'light'"),
         (["--compare", "input,sunny"], "no weights 'sunny'"),
         (["--compare", "input,input"], "named twice"),

@@ -64,6 +64,10 @@ class Request:
 
 def build(request: Request, default_weights: str) -> list[Method]:
     """The methods of a request; ValueError says what is missing or not understood."""
+    if request.mode != "network":
+        raise ValueError(f"this version evaluates the network alone: --mode network, not {request.mode}")
+    if request.seed < 0:
+        raise ValueError(f"the seed is {request.seed}: it must not be negative")
     weights = _named(request.weights, _weights_name)
     results = _named(request.results, lambda folder: Path(folder).resolve().name)
     names = list(request.compare) or [*weights, *results]
@@ -113,8 +117,6 @@ def _baseline(name: str) -> Method:
 
 
 def _model(name: str, path_or_name: str, request: Request, steps: int) -> Method:
-    if request.mode != "network":
-        raise ValueError(f"this version evaluates the network alone: --mode network, not {request.mode}")
     from deshadow.backends import TorchBackend, open_backend
     from deshadow.checkpoint import locate, read_config
     from deshadow.evaluation.network import Sampling, network
@@ -148,8 +150,11 @@ def _check(name: str, config: ModelConfig) -> None:
 def _named(values: Sequence[str], name: Callable[[str], str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for value in values:
-        given, _, path = value.rpartition("=")
-        found[given or name(path)] = path
+        given, equals, path = value.partition("=")
+        if equals and "/" not in given:  # a folder may have = in its name
+            found[given] = path
+        else:
+            found[name(value)] = value
     if len(found) < len(values):
         raise ValueError(f"two of {', '.join(values)} have one name: write NAME=PATH for each")
     return found
