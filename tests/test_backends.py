@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 import torch
 from random_models import SMALL, random_model, random_pair
+from without_torch import WITHOUT_TORCH
 
 from deshadow.arrays import pad_to_multiple
 from deshadow.backends import OnnxBackend, TorchBackend, condition, open_backend
 from deshadow.checkpoint import load, save
-from deshadow.config import Fusion, Guidance, ModelConfig, preset
+from deshadow.config import Fusion, Guidance, ModelConfig, Sees, preset
 from deshadow.export import export
 from deshadow.sampling import sample
 
@@ -54,6 +55,26 @@ def test_every_kind_of_model_exports(tmp_path: Path, guidance: Guidance, fusion:
     # The graphs hold no tensors and nothing of the machine that wrote them.
     assert all(graph.stat().st_size < 300_000 for graph in written)
     assert not any(b"site-packages" in graph.read_bytes() for graph in written)
+
+
+@pytest.mark.parametrize(
+    ("sees", "guidance"), [("picture", "none"), ("nothing", "none"), ("nothing", "latent")]
+)
+def test_models_that_see_less_run_alike_on_both_runtimes(
+    tmp_path: Path, sees: Sees, guidance: Guidance
+) -> None:
+    path = tmp_path / "small.safetensors"
+    save(path, random_model(ModelConfig(SMALL, SMALL, guidance, "none", "noise", sees=sees)))
+    export(path)
+    (picture, mask, noisy), (other, other_mask, _) = random_pair(20, 30), random_pair(20, 30, seed=1)
+    for backend in (OnnxBackend(path), TorchBackend(load(path))):
+        seen = condition(backend, picture, mask)(noisy, 900)
+        by_torch = condition(TorchBackend(load(path)), picture, mask)(noisy, 900)
+        np.testing.assert_allclose(seen, by_torch, atol=1e-3)
+        blind_to_mask = (condition(backend, picture, other_mask)(noisy, 900) == seen).all()
+        blind_to_picture = (condition(backend, other, mask)(noisy, 900) == seen).all()
+        assert blind_to_mask == (guidance == "none")
+        assert blind_to_picture == (sees == "nothing" and guidance == "none")
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -184,18 +205,6 @@ def test_missing_or_broken_graphs_are_explained(exported: Path, tmp_path: Path) 
     path.with_suffix(".guide.onnx").unlink()
     with pytest.raises(ValueError, match=r"guide\.onnx is missing: run deshadow export"):
         OnnxBackend(path)
-
-
-WITHOUT_TORCH = """
-import sys
-sys.modules["torch"] = None  # as if it were not installed
-import importlib.util
-find = importlib.util.find_spec
-importlib.util.find_spec = lambda name, *rest: None if name == "torch" else find(name, *rest)
-import numpy as np
-from deshadow.backends import OnnxBackend, condition, open_backend
-from deshadow.sampling import sample
-"""
 
 
 def run_without_torch(code: str, *arguments: Path) -> subprocess.CompletedProcess[str]:

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from deshadow.config import Fusion, Guidance, ModelConfig, preset
+from deshadow.config import Fusion, Guidance, ModelConfig, Sees, preset
 from deshadow.layout import Cost, model_cost
 from deshadow.nn.lfg import LFGDiffusion
 
@@ -30,6 +30,13 @@ def test_costs_are_what_torch_counts(name: str, fusion: Fusion) -> None:
 def test_guidance_costs_are_what_torch_counts(guidance: Guidance) -> None:
     config = replace(preset("tiny"), guidance=guidance)
     assert sum(model_cost(config, 32, 32).values(), Cost()) == count(config, 32, 32)
+
+
+@pytest.mark.parametrize("sees", ["picture", "nothing"])
+def test_a_model_that_sees_less_costs_what_torch_counts(sees: Sees) -> None:
+    config = replace(preset("tiny"), sees=sees)
+    assert sum(model_cost(config, 32, 32).values(), Cost()) == count(config, 32, 32)
+    assert count(config, 32, 32).parameters < count(preset("tiny"), 32, 32).parameters
 
 
 def test_the_presets_are_as_large_as_they_should_be() -> None:

@@ -7,7 +7,7 @@ import torch
 from diffusers import DDIMScheduler, DPMSolverMultistepScheduler
 
 from deshadow.arrays import FloatArray
-from deshadow.sampling import Sampler, ddim, dpm_solver, sample
+from deshadow.sampling import Sampler, ddim, dpm_solver, repaint, repaint_times, sample
 from deshadow.schedule import Schedule, Spacing
 
 SCHEDULE = Schedule()
@@ -215,3 +215,42 @@ def test_bad_options_are_explained(options: dict[str, object], message: str) -> 
 def test_torch_noise_needs_a_torch_generator() -> None:
     with pytest.raises(ValueError, match=r"need a torch\.Generator"):
         sample(fake, noise(), SCHEDULE, eta=1.0, rng=np.random.default_rng(0))
+
+
+def authors_schedule(length: int, jump: int, samples: int) -> list[int]:
+    """The pseudo-code of RePaint's supplement: a counter of jumps for every multiple of the jump's length."""
+    jumps = dict.fromkeys(range(0, length - jump, jump), samples - 1)
+    t, visited = length, []
+    while t >= 1:
+        t -= 1
+        visited.append(t)
+        if jumps.get(t, 0) > 0:
+            jumps[t] -= 1
+            for _ in range(jump):
+                t += 1
+                visited.append(t)
+    return [*visited, -1]
+
+
+@pytest.mark.parametrize(("length", "jump", "samples"), [(250, 10, 10), (20, 5, 3), (7, 3, 2), (4, 10, 10)])
+def test_repaint_walks_as_its_authors_do(length: int, jump: int, samples: int) -> None:
+    times = list(range(length - 1, -2, -1))
+    assert repaint_times(times, jump, samples) == authors_schedule(length, jump, samples)
+
+
+def test_repaint_keeps_the_picture_outside_the_hole_and_fills_it_with_what_the_model_makes() -> None:
+    rng = np.random.default_rng(0)
+    known = np.full((1, 3, 60, 50), -5.0)  # nothing that the model would make
+    hole = np.zeros((1, 1, 60, 50))
+    hole[:, :, :, 25:] = 1
+    noisy = rng.standard_normal(known.shape)
+    walk = repaint(gaussian, noisy, SCHEDULE, SCHEDULE.times(250), known, hole, rng=rng, resamplings=2)
+    *_, end = walk
+    assert (end[..., :25] == -5.0).all()
+    assert end[..., 25:].mean() == pytest.approx(MEAN, abs=0.03)
+    assert end[..., 25:].var() == pytest.approx(VARIANCE, rel=0.1)
+
+
+def test_repaint_with_jumps_of_no_use_is_explained() -> None:
+    with pytest.raises(ValueError, match="must be 1 or more"):
+        repaint_times([3, 2, 1, 0], 0, 2)

@@ -109,18 +109,19 @@ class OnnxBackend:
         """The guidance, or None where the model has none."""
         if "guide" not in self.sessions:
             return None
-        return self._run("guide", picture, mask=mask)
+        return self._run("guide", picture, picture=picture, mask=mask)
 
     def predict(self, noisy: Array, t: int, picture: Array, mask: Array, guidance: Array | None) -> Array:
         """The denoiser's own output: what `config.predicts` names."""
-        inputs: dict[str, Any] = {"noisy": noisy, "t": np.full(len(noisy), t), "mask": mask}
+        given = {"picture": picture, "mask": mask}
+        inputs: dict[str, Any] = {name: given[name] for name in self.config.seen_channels}
         if guidance is not None:
             inputs["guidance"] = guidance
-        return self._run("denoiser", picture, **inputs)
+        return self._run("denoiser", noisy, noisy=noisy, t=np.full(len(noisy), t), **inputs)
 
-    def _run(self, graph: str, picture: Array, **inputs: Any) -> Array:
-        feeds = {name: to_numpy(array) for name, array in {"picture": picture, **inputs}.items()}
-        return like(picture, self.sessions[graph].run(None, feeds)[0])
+    def _run(self, graph: str, pattern: Array, **inputs: Any) -> Array:
+        feeds = {name: to_numpy(array) for name, array in inputs.items()}
+        return like(pattern, self.sessions[graph].run(None, feeds)[0])
 
 
 class TorchBackend:

@@ -9,6 +9,7 @@ from cyclopts import App, CycloptsError, Parameter
 
 from deshadow import __version__
 from deshadow.data.layouts import Layout
+from deshadow.evaluation.choices import Masks, Mode
 
 # Each command imports what it needs when it runs, so that `--help` answers at once.
 app = App(
@@ -194,6 +195,57 @@ def synth(
 
     new = synth_to_disk(out, count, backgrounds, occluders, seed, size, preset, targets, dark_rate, device)
     print(f"{out}: {count} triplets, {new} of them new")  # noqa: T201
+
+
+@app.command
+def evaluate(
+    folder: Folder,
+    /,
+    *,
+    weights: Annotated[
+        list[str] | None,
+        Parameter(
+            negative=(), help="Shipped weights by name, a .safetensors file, or NAME=FILE. Repeatable."
+        ),
+    ] = None,
+    results: Annotated[
+        list[str] | None,
+        Parameter(negative=(), help="Score pictures made elsewhere: FOLDER or NAME=FOLDER. Repeatable."),
+    ] = None,
+    compare: Annotated[
+        str | None,
+        Parameter(help="Methods of one table: input, gain, lab, and the names of weights and results."),
+    ] = None,
+    split: Split = None,
+    mask: Annotated[Masks, Parameter(help="The set's own masks, or detected ones.")] = "given",
+    mode: Annotated[
+        Mode, Parameter(help="The network alone at 256×256, or the whole path of a photo.")
+    ] = "network",
+    steps: Annotated[
+        list[str] | None,
+        Parameter(negative=(), help="Sampling steps: N (default 4), or NAME=N for one model. Repeatable."),
+    ] = None,
+    seed: Annotated[int, Parameter(help="Of the noise; each picture has its own from it.")] = 0,
+    jump: Annotated[int, Parameter(help="RePaint: steps between its returns.")] = 10,
+    resamplings: Annotated[int, Parameter(help="RePaint: how often each stretch is gone.")] = 10,
+    limit: Annotated[int | None, Parameter(help="Only so many pictures, from all over the set.")] = None,
+    json: Annotated[Path | None, Parameter(help="Write every figure to this file.")] = None,
+    report: Annotated[Path | None, Parameter(help="Write a page with tables and pictures there.")] = None,
+    lpips: Annotated[bool, Parameter(negative=(), help="LPIPS too; needs the package lpips.")] = False,
+    device: Annotated[str, Parameter(help="auto, cpu, or a device of torch: cuda, mps.")] = "auto",
+    workers: Annotated[int | None, Parameter(help="Threads that read and score. All cores.")] = None,
+) -> None:
+    """Score shadow removal on a data set as the paper does: in the shadow, outside it, and everywhere."""
+    from deshadow.evaluation import command, table
+    from deshadow.evaluation.methods import Request
+
+    names = [name.strip() for name in compare.split(",")] if compare else []
+    request = Request(names, weights or [], results or [], mode, steps or [], seed, jump, resamplings, device)
+    outputs = command.Outputs(json, report)
+    found = command.run(
+        folder, request, outputs, split=split, mask=mask, limit=limit, workers=workers, lpips=lpips
+    )
+    table.show(found)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

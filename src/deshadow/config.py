@@ -10,6 +10,7 @@ from deshadow.schedule import Schedule
 
 Guidance = Literal["none", "colour", "coarse", "latent"]
 Fusion = Literal["none", "vector", "map"]
+Sees = Literal["picture+mask", "picture", "nothing"]
 
 NOISE_PATCH = 8
 """Side of the squares of y_t that the noise encoder of the vector fusion looks at."""
@@ -66,6 +67,8 @@ class ModelConfig:
     guidance: Guidance = "latent"
     fusion: Fusion = "vector"
     predicts: Prediction = "correction"
+    sees: Sees = "picture+mask"
+    """What the denoiser is given beside y_t and the guidance (Palette: the picture; RePaint: nothing)."""
     schedule: Schedule = field(default_factory=Schedule)
 
     def __post_init__(self) -> None:
@@ -73,9 +76,23 @@ class ModelConfig:
             ("guidance", self.guidance, get_args(Guidance)),
             ("fusion", self.fusion, get_args(Fusion)),
             ("prediction", self.predicts, get_args(Prediction)),
+            ("condition", self.sees, get_args(Sees)),
         ):
             if value not in choices:
                 raise ValueError(f"unknown {name} {value!r}: choose from {', '.join(choices)}")
+        if self.unconditional and self.predicts == "correction":
+            raise ValueError("a model that sees nothing cannot correct the picture: let it predict noise")
+
+    @property
+    def unconditional(self) -> bool:
+        """Whether the model makes pictures without having seen any."""
+        return self.sees == "nothing" and self.guidance == "none"
+
+    @property
+    def seen_channels(self) -> dict[str, int]:
+        """The conditions of the denoiser, in order, with their channels."""
+        channels = {"picture": 3, "mask": 1}
+        return {name: channels[name] for name in self.sees.split("+") if name in channels}
 
     @property
     def guidance_channels(self) -> int:
@@ -133,13 +150,23 @@ def preset(name: str) -> ModelConfig:
     return PRESETS[name]
 
 
+def palette(config: ModelConfig) -> ModelConfig:
+    """Palette (Saharia et al. 2022) with the denoiser of this configuration: it sees the picture alone."""
+    return replace(config, guidance="none", fusion="none", predicts="noise", sees="picture")
+
+
+def unconditional(config: ModelConfig) -> ModelConfig:
+    """What RePaint (Lugmayr et al. 2022) fills holes with, on the denoiser of this configuration."""
+    return replace(config, guidance="none", fusion="none", predicts="noise", sees="nothing")
+
+
 def describe(config: ModelConfig) -> str:
     """The preset that this is, or the nearest thing to say of it."""
     for name, known in PRESETS.items():
         if config == known:
             return f"preset {name!r}"
-        if replace(known, guidance=config.guidance, fusion=config.fusion, predicts=config.predicts) == config:
-            return (
-                f"preset {name!r} with guidance {config.guidance}, fusion {config.fusion}, {config.predicts}"
-            )
+        parts = {name: getattr(config, name) for name in ("guidance", "fusion", "predicts", "sees")}
+        if replace(known, **parts) == config:
+            told = ", ".join(f"{part} {value}" for part, value in parts.items())
+            return f"preset {name!r} with {told}"
     return f"a configuration of its own ({config.denoiser.base} channels, fold {config.denoiser.fold})"

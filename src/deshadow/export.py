@@ -53,8 +53,8 @@ def trace_encoder(model: LFGDiffusion) -> onnx.ModelProto:
 
 
 def trace_denoiser(model: LFGDiffusion) -> onnx.ModelProto:
-    """(noisy, t, picture, mask, guidance if there is one) → what the configuration says."""
-    channels = {"noisy": 3, "t": 0, "picture": 3, "mask": 1}
+    """(noisy, t, what it sees, guidance if there is one) → what the configuration says."""
+    channels = {"noisy": 3, "t": 0, **model.config.seen_channels}
     if model.guide is not None:
         channels["guidance"] = model.config.guidance_channels
     return trace(model, model.config.stride, channels, "output")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 
 from deshadow.arrays import Array, normal_like
-from deshadow.prediction import noise_from
+from deshadow.prediction import diffuse, noise_from
 from deshadow.schedule import Schedule, Spacing
 
 if TYPE_CHECKING:
@@ -103,3 +103,51 @@ def dpm_solver(
         noisy = (s_s / s_t) * noisy - a_s * math.expm1(-step) * estimate
         before = clean, step
         yield noisy
+
+
+def repaint(
+    denoise: Callable[[Array, int], Array],
+    noisy: Array,
+    schedule: Schedule,
+    times: Sequence[int],
+    known: Array,
+    hole: Array,
+    *,
+    rng: "np.random.Generator | torch.Generator",
+    jump: int = 10,
+    resamplings: int = 10,
+) -> Iterator[Array]:
+    """RePaint (Lugmayr et al. 2022, Alg. 1): fill the hole of a picture with a model that knows no condition.
+
+    `known` is the picture (B, 3, H, W) in [-1, 1], `hole` (B, 1, H, W) is 1 where it is to be made anew.
+    Each step down is ancestral; outside the hole the picture itself, diffused as far, takes its place. Every
+    `jump` steps the walk goes back and comes again, `resamplings` times in all, so that both parts agree.
+    """
+    for t, s in pairwise(repaint_times(times, jump, resamplings)):
+        a_s, s_s = schedule.level(s)
+        if s > t:  # Eq. 2 from t on instead of from 0
+            step = a_s / schedule.level(t)[0]
+            noisy = diffuse(noisy, normal_like(noisy, rng), step, math.sqrt(1.0 - step**2))
+        else:
+            made = next(ddim(denoise, noisy, schedule, [t, s], eta=1.0, rng=rng))
+            kept = diffuse(known, normal_like(noisy, rng), a_s, s_s)
+            noisy = hole * made + (1.0 - hole) * kept
+        yield noisy
+
+
+def repaint_times(times: Sequence[int], jump: int, resamplings: int) -> list[int]:
+    """The timesteps of RePaint's walk along `times`: its stretches of `jump` steps, gone `resamplings` times.
+
+    The stretches are counted from the clean end, as in the authors' own schedule: the last of them ends one
+    step above the picture, and what is left over at the noisy end is gone once.
+    """
+    if jump < 1 or resamplings < 1:
+        raise ValueError(f"jump and resamplings must be 1 or more, not {jump} and {resamplings}")
+    before_last = len(times) - 2
+    walk = [0]
+    for place in range(1, len(times)):
+        walk.append(place)
+        if jump <= place <= before_last and (before_last - place) % jump == 0:
+            again = [*range(place - 1, place - jump - 1, -1), *range(place - jump + 1, place + 1)]
+            walk += again * (resamplings - 1)
+    return [times[place] for place in walk]

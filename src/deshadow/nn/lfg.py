@@ -26,7 +26,7 @@ class LFGDiffusion(nn.Module):
         self.fusion = _fusion(config)
         self.denoiser = UNet(
             shape,
-            3 + 3 + 1 + guidance,
+            3 + sum(config.seen_channels.values()) + guidance,
             3,
             embedding=shape.embedding,
             map_channels=shape.base if config.fusion == "map" else 0,
@@ -41,17 +41,27 @@ class LFGDiffusion(nn.Module):
         return guidance
 
     def forward(
-        self, noisy: Tensor, t: Tensor, picture: Tensor, mask: Tensor, guidance: Tensor | None = None
+        self,
+        noisy: Tensor,
+        t: Tensor,
+        picture: Tensor | None = None,
+        mask: Tensor | None = None,
+        guidance: Tensor | None = None,
     ) -> Tensor:
-        """What `config.predicts` names, from y_t, the timesteps (B,) and the conditions (Eq. 11)."""
+        """What `config.predicts` names, from y_t, the timesteps (B,) and the conditions (Eq. 11).
+
+        A condition that the configuration does not let the denoiser see is left aside.
+        """
         vector: Tensor = self.time(sinusoids(t, self.config.denoiser.base).to(noisy.dtype))
         maps = None
         if isinstance(self.fusion, NoiseVector):
             vector = vector + self.fusion(noisy)
         elif self.fusion is not None:
             maps = self.fusion(noisy)
-        conditions = [noisy, picture, mask] if guidance is None else [noisy, picture, mask, guidance]
-        output: Tensor = self.denoiser(torch.cat(conditions, dim=1), Modulation(vector, maps))
+        given = {"picture": picture, "mask": mask}
+        conditions = [noisy, *(given[name] for name in self.config.seen_channels), guidance]
+        inputs = torch.cat([each for each in conditions if each is not None], dim=1)
+        output: Tensor = self.denoiser(inputs, Modulation(vector, maps))
         return output
 
 

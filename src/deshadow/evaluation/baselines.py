@@ -1,0 +1,63 @@
+"""What can be had without learning: the input itself, a gain, and a transfer of colour statistics."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deshadow.data.luminance import blur
+from deshadow.data.regions import label
+from deshadow.evaluation.colour import encode, lab, linear, srgb
+from deshadow.evaluation.dilation import dilate
+
+Pixels = NDArray[np.uint8]
+
+
+def unchanged(picture: Pixels, mask: Pixels) -> Pixels:
+    """The picture as it came."""
+    return picture
+
+
+def region_gain(picture: Pixels, mask: Pixels) -> Pixels:
+    """(H, W, 3), (H, W) → (H, W, 3): each shadow as bright, channel by channel, as what surrounds it.
+
+    The gain is the ratio of the means, in linear light, of the lit pixels around a shadow and of those in it;
+    it fades over the shadow's edge. A shadow with nothing lit around it is left as it is.
+    """
+    light = linear(picture)
+    lit = mask == 0
+    side = max(mask.shape)
+    ring, edge = 2 * (side // 16) + 1, side / 170
+    shadows = _shadows(mask)
+    gains = np.ones((len(shadows) + 1, 3))
+    names = np.zeros(mask.shape, np.intp)
+    for name, shadow in enumerate(shadows, start=1):
+        around = (dilate(np.where(shadow, np.uint8(255), np.uint8(0)), ring) > 0) & lit
+        names[shadow] = name
+        if around.any():
+            inside = np.maximum(light[shadow].mean(axis=0), 1e-4)
+            gains[name] = np.maximum(light[around].mean(axis=0) / inside, 1.0)
+    field = (gains[names] - 1).astype(np.float32)
+    faded = np.stack([blur(field[..., channel], edge) for channel in range(3)], axis=-1)
+    return encode(light * (1 + faded))
+
+
+def statistics_transfer(picture: Pixels, mask: Pixels) -> Pixels:
+    """(H, W, 3), (H, W) → (H, W, 3): LAB of the shadow with mean and spread of the rest (Reinhard 2001)."""
+    inside = mask > 0
+    if not inside.any() or inside.all():
+        return picture
+    values = lab(picture)
+    shadow, rest = values[inside], values[~inside]
+    spread = rest.std(axis=0) / np.maximum(shadow.std(axis=0), 1e-3)
+    result = picture.copy()
+    result[inside] = srgb((shadow - shadow.mean(axis=0)) * spread + rest.mean(axis=0))
+    return result
+
+
+def _shadows(mask: Pixels) -> list[NDArray[np.bool_]]:
+    """The connected shadows of a mask; the many that are too small to tell a gain from count as one."""
+    labels = label(mask > 0)
+    sizes = np.bincount(labels.ravel())
+    sizes[0] = 0
+    large = np.flatnonzero(sizes >= 0.005 * mask.size)
+    small = (labels > 0) & ~np.isin(labels, large)
+    return [*(labels == name for name in large), *([small] if small.any() else [])]

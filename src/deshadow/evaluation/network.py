@@ -1,0 +1,69 @@
+"""The network's own output at 256 × 256, as the published protocol has it."""
+
+import hashlib
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deshadow.arrays import FloatArray
+from deshadow.backends import Backend, condition
+from deshadow.evaluation.dilation import dilate
+from deshadow.evaluation.resize import bicubic, nearest
+from deshadow.sampling import Sampler, repaint, sample
+
+Pixels = NDArray[np.uint8]
+
+SIDE = 256
+DILATION = 21
+"""Side of the square that masks are widened by before the network sees them (Sec. 4)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How pictures are drawn from a model."""
+
+    steps: int
+    sampler: Sampler = "ddim"
+    seed: int = 0
+    jump: int = 10
+    """RePaint: steps between its returns."""
+    resamplings: int = 10
+    """RePaint: how often each stretch is gone."""
+
+
+def network(backend: Backend, sampling: Sampling) -> Callable[[Pixels, Pixels, str], Pixels]:
+    """(H, W, 3) picture, (H, W) mask, name → (256, 256, 3) result, 8 bits as a file would have it.
+
+    Every picture goes through the network by itself, one at a time, with noise from the seed and its name:
+    runtimes add up a larger batch in another order, which would tip single pixels over to the next level.
+    """
+    config = backend.config
+
+    def remove(picture: Pixels, mask: Pixels, name: str) -> Pixels:
+        small = bicubic(picture, SIDE, SIDE).transpose(2, 0, 1)[None]
+        hole = dilate(nearest(mask, SIDE, SIDE), DILATION)[None, None]
+        shadow: FloatArray = small / np.float32(127.5) - 1
+        masked: FloatArray = hole / np.float32(255)
+        rng = generator(sampling.seed, name)
+        noisy: FloatArray = rng.standard_normal(shadow.shape).astype(np.float32)
+        denoise = condition(backend, shadow, masked)
+        if config.unconditional:
+            times = config.schedule.times(sampling.steps)
+            jumps = {"jump": sampling.jump, "resamplings": sampling.resamplings}
+            walk = repaint(denoise, noisy, config.schedule, times, shadow, masked, rng=rng, **jumps)
+            clean = deque(walk, maxlen=1).pop()
+        else:
+            clean = sample(denoise, noisy, config.schedule, steps=sampling.steps, sampler=sampling.sampler)
+        levels = ((clean[0] + 1) * 127.5).round().clip(0, 255).astype(np.uint8)
+        return np.ascontiguousarray(levels.transpose(1, 2, 0))
+
+    return remove
+
+
+def generator(seed: int, name: str) -> np.random.Generator:
+    """Random numbers that belong to a picture, whichever pictures came before it."""
+    digest = hashlib.sha256(name.encode()).digest()
+    return np.random.default_rng([seed, int.from_bytes(digest[:8], "little")])

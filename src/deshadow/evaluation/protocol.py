@@ -1,0 +1,201 @@
+"""The protocol: every picture of a set through a method, and scored at 256 × 256 and at its native size."""
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from threading import Lock
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import track
+
+from deshadow.data.pairs import PairSet, Problem, Sample, Triplet
+from deshadow.data.pictures import read_grey
+from deshadow.data.statistics import dark_rate, shadow_fraction
+from deshadow.evaluation.instances import InstanceScore, score_instance
+from deshadow.evaluation.methods import Method
+from deshadow.evaluation.metrics import Scores, score
+from deshadow.evaluation.resize import bicubic, nearest
+
+SIDE = 256
+
+Pixels = NDArray[np.uint8]
+Perceptual = Callable[[Pixels, Pixels], float]
+
+
+@dataclass(frozen=True, slots=True)
+class PictureScore:
+    """One picture's figures."""
+
+    name: str
+    split: str
+    width: int
+    height: int
+    shadow_fraction: float
+    dark_rate: float
+    """See `deshadow.data.statistics.dark_rate`; nan when the mask is empty."""
+    grey: bool
+    """Whether the input has no colour."""
+    resized: bool
+    """Whether the result came in another size than the truth."""
+    seconds: float
+    small: Scores
+    """At 256 × 256."""
+    native: Scores
+    instance: InstanceScore | None = None
+    """At native size, where the sample is one shadow of several."""
+    lpips: float | None = None
+    """At 256 × 256, where it was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A picture that the report shows, at native size."""
+
+    score: PictureScore
+    triplet: Triplet
+    result: Pixels
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """A method's figures on a set."""
+
+    method: Method
+    pictures: tuple[PictureScore, ...]
+    """In the order of their names."""
+    problems: tuple[Problem, ...]
+    """What could not be scored, and why."""
+    worst: tuple[Shown, ...] = ()
+    best: tuple[Shown, ...] = ()
+
+
+def evaluate(
+    method: Method,
+    samples: Sequence[Sample],
+    *,
+    workers: int = 1,
+    shown: int = 0,
+    perceptual: Perceptual | None = None,
+) -> Evaluation:
+    """Run a method on samples and score it; `shown` of the worst and of the best are kept whole."""
+    done: list[PictureScore] = []
+    problems: list[Problem] = []
+    worst: list[Shown] = []
+    best: list[Shown] = []
+    for outcome in _progress(method, samples, workers, perceptual):
+        if isinstance(outcome, Problem):
+            problems.append(outcome)
+            continue
+        done.append(outcome.score)
+        if shown and outcome.score.small.regions["shadow"].pixels:
+            worst = sorted([*worst, outcome], key=_error, reverse=True)[:shown]
+            best = sorted([*best, outcome], key=_error)[:shown]
+    if not done:
+        first = f": {problems[0]}" if problems else ""
+        raise ValueError(f"nothing could be scored for {method.name}{first}")
+    # A small set has fewer pictures than there is room for: none is shown as both.
+    half = (len({*map(_error, worst), *map(_error, best)}) + 1) // 2
+    return Evaluation(
+        method,
+        tuple(sorted(done, key=lambda each: (each.split, each.name))),
+        tuple(sorted(problems, key=str)),
+        tuple(worst[:half]),
+        tuple(each for each in best if _error(each) not in set(map(_error, worst[:half]))),
+    )
+
+
+def score_sample(
+    method: Method,
+    sample: Sample,
+    perceptual: Perceptual | None = None,
+    turn: AbstractContextManager[object] | None = None,
+) -> Shown:
+    """One picture through a method, and its figures; ValueError if a file cannot be read.
+
+    `turn` is held while the method runs, so that it has the machine to itself and its time can be told.
+    """
+    triplet = sample.load()
+    picture, mask, truth = triplet
+    height, width = mask.shape
+    with turn or nullcontext():
+        start = time.perf_counter()
+        result = method.remove(picture, mask, f"{sample.split}/{sample.name}")
+        seconds = time.perf_counter() - start
+    small, small_truth = (bicubic(each, SIDE, SIDE) for each in (result, truth))
+    native = bicubic(result, height, width)
+    scored = PictureScore(
+        name=sample.name,
+        split=sample.split,
+        width=width,
+        height=height,
+        shadow_fraction=shadow_fraction(mask),
+        dark_rate=dark_rate(picture, mask, truth),
+        grey=bool((picture == picture[..., :1]).all()),
+        resized=result.shape != truth.shape,
+        seconds=seconds,
+        small=score(small, small_truth, nearest(mask, SIDE, SIDE) > 127),
+        native=score(native, truth, mask > 127),
+    )
+    if sample.instance is not None:
+        others = other_shadows(sample, mask)
+        scored = replace(scored, instance=score_instance(native, picture, truth, mask > 127, others))
+    if perceptual is not None:
+        scored = replace(scored, lpips=perceptual(small, small_truth))
+    return Shown(scored, triplet, native)
+
+
+def other_shadows(sample: Sample, mask: Pixels) -> NDArray[np.bool_]:
+    """(H, W): the shadows of a picture that are not to be removed, as far as its mask names them."""
+    if not sample.instance or sample.mask_file is None:
+        return np.zeros(mask.shape, bool)
+    levels = read_grey(sample.mask_file)
+    others: NDArray[np.bool_] = (levels > 0) & (levels != sample.instance)
+    return others
+
+
+def choose(pairs: PairSet, limit: int | None) -> tuple[Sample, ...]:
+    """All samples of a set, or as many as the limit says, evenly spaced over it."""
+    if limit is None or limit >= len(pairs):
+        return pairs.samples
+    if limit < 1:
+        raise ValueError("nothing would be scored: --limit 1 or more")
+    places = np.linspace(0, len(pairs) - 1, limit).round().astype(int).tolist()
+    return tuple(pairs[place] for place in places)
+
+
+def _progress(
+    method: Method, samples: Sequence[Sample], workers: int, perceptual: Perceptual | None
+) -> Iterator[Shown | Problem]:
+    console = Console(stderr=True)
+    pool, turn = ThreadPoolExecutor(max_workers=workers), Lock()
+    try:
+        yield from track(
+            pool.map(lambda sample: _score_or_say_why(method, sample, perceptual, turn), samples),
+            method.name,
+            total=len(samples),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _score_or_say_why(
+    method: Method, sample: Sample, perceptual: Perceptual | None, turn: Lock
+) -> Shown | Problem:
+    try:
+        return score_sample(method, sample, perceptual, turn)
+    except ValueError as error:
+        return Problem(sample.name, str(error))
+
+
+def _error(shown: Shown) -> tuple[float, str, str]:
+    lab_mae = shown.score.small.regions["shadow"].lab_mae
+    assert not math.isnan(lab_mae)
+    return lab_mae, shown.score.split, shown.score.name

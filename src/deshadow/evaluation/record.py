@@ -1,0 +1,115 @@
+"""An evaluation as JSON: every figure of the set and of each picture."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from deshadow.evaluation.metrics import RegionScore, Scores
+from deshadow.evaluation.pooling import mean, pool, sharpness
+from deshadow.evaluation.protocol import Evaluation, PictureScore
+
+
+def as_dict(evaluation: Evaluation) -> dict[str, Any]:
+    """Everything that was measured, for JSON; nan becomes None."""
+    small, native = (scores_of(evaluation, native) for native in (False, True))
+    instances = [each.instance for each in evaluation.pictures if each.instance is not None]
+    found: dict[str, Any] = {
+        "method": evaluation.method.name,
+        "note": evaluation.method.note,
+        "images": len(evaluation.pictures),
+        "regions": {name: _known(asdict(region)) for name, region in pool(small).items()},
+        "regions_native": {name: _known(asdict(region)) for name, region in pool(native).items()},
+        **_known({"sharpness": sharpness(small), "sharpness_native": sharpness(native)}),
+        "counts": counts(evaluation),
+        "parameters": evaluation.method.parameters,
+        **_known({"seconds_per_picture": seconds(evaluation)}),
+    }
+    if instances:
+        found["instances"] = _known(
+            {part: mean(getattr(each, part) for each in instances) for part in instances[0]._fields}
+        )
+    if any(each.lpips is not None for each in evaluation.pictures):
+        found["lpips"] = mean(each.lpips for each in evaluation.pictures if each.lpips is not None)
+    return found | {
+        "pictures": [_picture(each) for each in evaluation.pictures],
+        "problems": [asdict(problem) for problem in evaluation.problems],
+    }
+
+
+def as_json(evaluations: Sequence[Evaluation], about: Mapping[str, Any]) -> str:
+    """One method's figures at the top level; those of several under `methods`."""
+    methods = [as_dict(evaluation) for evaluation in evaluations]
+    if len(methods) == 1:
+        return json.dumps({**about, **methods[0]}, indent=1, allow_nan=False) + "\n"
+    images = min(method["images"] for method in methods)
+    return json.dumps({**about, "images": images, "methods": methods}, indent=1, allow_nan=False) + "\n"
+
+
+def counts(evaluation: Evaluation) -> dict[str, int]:
+    """How many pictures were out of the ordinary, and how they were taken is in docs/evaluating.md."""
+    pictures = evaluation.pictures
+    return {
+        "empty_masks": sum(each.native.regions["shadow"].pixels == 0 for each in pictures),
+        "full_masks": sum(each.native.regions["non_shadow"].pixels == 0 for each in pictures),
+        "grey": sum(each.grey for each in pictures),
+        "resized_results": sum(each.resized for each in pictures),
+        "problems": len(evaluation.problems),
+    }
+
+
+def seconds(evaluation: Evaluation) -> float:
+    """The median time of a picture, which the first one's warming up does not move."""
+    if not evaluation.method.timed:
+        return math.nan
+    times = sorted(each.seconds for each in evaluation.pictures)
+    return times[len(times) // 2]
+
+
+def scores_of(evaluation: Evaluation, native: bool) -> list[Scores]:
+    """Each picture's figures at 256 × 256, or at its native size."""
+    return [each.native if native else each.small for each in evaluation.pictures]
+
+
+def _picture(picture: PictureScore) -> dict[str, Any]:
+    plain = {
+        name: getattr(picture, name)
+        for name in ("name", "split", "width", "height", "shadow_fraction", "dark_rate", "grey", "resized")
+    }
+    extra: dict[str, Any] = {}
+    if picture.instance is not None:
+        extra["instance"] = _known(picture.instance._asdict())
+    if picture.lpips is not None:
+        extra["lpips"] = picture.lpips
+    return {
+        **_known(plain),
+        "seconds": round(picture.seconds, 4),
+        "regions": _regions(picture.small),
+        "regions_native": _regions(picture.native),
+        **_known({"sharpness": sharpness([picture.small]), "sharpness_native": sharpness([picture.native])}),
+        **extra,
+    }
+
+
+def _regions(scores: Scores) -> dict[str, dict[str, Any]]:
+    return {name: _known(_region(region)) for name, region in scores.regions.items()}
+
+
+def _region(score: RegionScore) -> dict[str, Any]:
+    pixels = score.pixels or math.nan
+    return {
+        "pixels": score.pixels,
+        "lab_mae": score.lab_mae,
+        "lab_rmse": math.sqrt(score.lab_squared / pixels),
+        "psnr": score.psnr if score.pixels else math.nan,
+        "psnr_region": score.psnr_region,
+        "ssim": score.ssim if score.pixels else math.nan,
+    }
+
+
+def _known(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: None if isinstance(value, float) and math.isnan(value) else value
+        for name, value in values.items()
+    }

@@ -1,0 +1,114 @@
+"""An evaluation as tables for the terminal."""
+
+import math
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from deshadow.evaluation.metrics import REGIONS
+from deshadow.evaluation.pooling import pool, sharpness
+from deshadow.evaluation.protocol import Evaluation
+from deshadow.evaluation.record import counts, scores_of, seconds
+
+TITLES = {"shadow": "shadow", "non_shadow": "non-shadow", "all": "all"}
+
+
+def show(evaluations: Sequence[Evaluation]) -> None:
+    """Print the tables, how many pictures there were, and what was left out."""
+    console = Console(highlight=False, soft_wrap=True)
+    for native in (False, True):
+        console.print(score_table(evaluations, native=native))
+        console.print()
+    console.print(cost_table(evaluations))
+    console.print()
+    lines = {evaluation.method.name: count_line(evaluation) for evaluation in evaluations}
+    if len(set(lines.values())) == 1:
+        lines = {"": next(iter(lines.values()))}
+    for name, line in lines.items():
+        console.print(f"{name}: {line}" if name else line, markup=False)
+    problems = dict.fromkeys(str(problem) for each in evaluations for problem in each.problems)
+    for problem in problems:
+        console.print(f"problem: {problem}", markup=False)
+
+
+def score_table(evaluations: Sequence[Evaluation], *, native: bool = False) -> Table:
+    """The paper's Tab. 1: error, PSNR and SSIM of each region, a row a method; time and size as in Tab. 5."""
+    size = "native size" if native else "256×256"
+    table = Table(
+        title=f'{size}: LAB error (the field\'s "RMSE"), PSNR (dB), SSIM',
+        box=None,
+        padding=(0, 1, 0, 0),
+        title_justify="left",
+    )
+    table.add_column("\nmethod", style="bold", no_wrap=True)
+    for region in REGIONS:
+        for place, heading in enumerate(("LAB", "PSNR", "SSIM")):
+            title = TITLES[region] if place == 0 else ""
+            table.add_column(f"{title}\n{heading}", justify="right", no_wrap=True)
+    table.add_column("\nsharp", justify="right", no_wrap=True)
+    for evaluation in evaluations:
+        scores = scores_of(evaluation, native)
+        regions = pool(scores)
+        cells = [
+            cell
+            for name in REGIONS
+            for cell in (
+                number(regions[name].lab_mae),
+                number(regions[name].psnr),
+                number(regions[name].ssim, 3),
+            )
+        ]
+        table.add_row(evaluation.method.name, *cells, number(sharpness(scores)))
+    return table
+
+
+def cost_table(evaluations: Sequence[Evaluation]) -> Table:
+    """What each method costs, and its other errors in the shadow at 256 × 256."""
+    table = Table(title="Cost, and the shadow measured otherwise (256×256)", box=None, padding=(0, 1, 0, 0))
+    table.title_justify = "left"
+    table.add_column("\nmethod", style="bold", no_wrap=True)
+    headings = ("params\n(M)", "time\n(s)", "true\nRMSE", "LAB per\npicture", "PSNR of\nits pixels")
+    for heading in headings:
+        widest = max(map(len, heading.split("\n")))
+        table.add_column(heading, justify="right", no_wrap=True, min_width=max(widest, 6))
+    table.add_column("\nwhat it is", no_wrap=True, overflow="ellipsis")
+    for evaluation in evaluations:
+        shadow = pool(scores_of(evaluation, native=False))["shadow"]
+        table.add_row(
+            evaluation.method.name,
+            millions(evaluation),
+            number(seconds(evaluation), 3),
+            number(shadow.lab_rmse),
+            number(shadow.lab_mae_per_picture),
+            number(shadow.psnr_region),
+            evaluation.method.note,
+        )
+    return table
+
+
+def count_line(evaluation: Evaluation) -> str:
+    """The counts that are not zero, in words."""
+    words = {
+        "empty_masks": "with an empty mask",
+        "full_masks": "with a full mask",
+        "grey": "without colour",
+        "resized_results": "whose result had another size",
+        "problems": "left out",
+    }
+    found, pictures = counts(evaluation), len(evaluation.pictures)
+    if found["resized_results"] == pictures:
+        del found["resized_results"]  # the method's way, and no accident
+    parts = [f"{count:,} {words[name]}" for name, count in found.items() if count]
+    return ", ".join([f"{pictures:,} picture{'s' * (pictures != 1)}", *parts])
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """A figure, or a dash where there is none."""
+    return "–" if value is None or math.isnan(value) else f"{value:.{digits}f}"
+
+
+def millions(evaluation: Evaluation) -> str:
+    """The parameters of a method in millions."""
+    parameters = evaluation.method.parameters
+    return "–" if parameters is None else f"{parameters / 1e6:.2f}" if parameters else "0"

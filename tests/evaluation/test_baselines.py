@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+from scenes import scene
+
+from deshadow.evaluation.baselines import region_gain, statistics_transfer, unchanged
+from deshadow.evaluation.colour import encode, lab, linear
+from deshadow.evaluation.dilation import dilate
+from deshadow.evaluation.metrics import lab_difference
+
+METHODS = [unchanged, region_gain, statistics_transfer]
+
+
+def wall(gains: tuple[float, float]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A wall of one colour with two round shadows of different depth, far apart."""
+    clean = np.full((200, 300, 3), (180, 150, 120), np.uint8)
+    rows, columns = np.mgrid[:200, :300]
+    light, mask = linear(clean), np.zeros((200, 300), np.uint8)
+    for centre, gain in zip((70, 230), gains, strict=True):
+        disc = (rows - 100) ** 2 + (columns - centre) ** 2 < 40**2
+        light[disc] *= gain
+        mask[disc] = 255
+    return encode(light), mask, clean
+
+
+def test_a_gain_restores_shadows_of_different_depth_each_by_its_own() -> None:
+    picture, mask, clean = wall((0.2, 0.5))
+    result = region_gain(picture, mask)
+    core = dilate(255 - mask, 15) == 0  # the feathered edge apart
+    assert lab_difference(picture, clean, core) > 30
+    assert lab_difference(result, clean, core) < 2
+
+
+def test_a_gain_fades_over_the_edge_and_leaves_the_rest_alone() -> None:
+    picture, mask, _ = wall((0.2, 0.5))
+    far = dilate(mask, 31) == 0
+    np.testing.assert_array_equal(region_gain(picture, mask)[far], picture[far])
+
+
+def test_statistics_of_the_shadow_become_those_of_the_rest() -> None:
+    _, mask, _ = scene()
+    inside = mask > 0
+    rng = np.random.default_rng(0)
+    lit, dark = (
+        rng.normal((150, 140, 120), 10, (*mask.shape, 3)),
+        rng.normal((60, 60, 80), 4, (*mask.shape, 3)),
+    )
+    picture = np.where(inside[..., None], dark, lit).round().astype(np.uint8)
+    result = statistics_transfer(picture, mask)
+    np.testing.assert_array_equal(result[~inside], picture[~inside])
+    for statistic in (np.mean, np.std):
+        ours = statistic(lab(result[inside][None]), axis=1)
+        np.testing.assert_allclose(ours, statistic(lab(picture[~inside][None]), axis=1), atol=0.3)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("level", [0, 255])
+def test_an_empty_or_full_mask_leaves_the_picture(method: type, level: int) -> None:
+    picture, mask, _ = scene()
+    np.testing.assert_array_equal(method(picture, np.full_like(mask, level)), picture)
+
+
+def test_a_black_shadow_and_one_without_texture_stay_finite() -> None:
+    picture, mask, _ = scene()
+    black = np.where(mask[..., None] > 0, np.uint8(0), picture)
+    for method in METHODS:
+        assert method(black, mask).shape == picture.shape
+
+
+def test_dilation_is_a_square_around_every_pixel() -> None:
+    mask = np.where(np.random.default_rng(0).random((40, 50)) > 0.99, np.uint8(255), np.uint8(0))
+    expected = np.zeros_like(mask)
+    for row, column in np.argwhere(mask):
+        expected[max(row - 10, 0) : row + 11, max(column - 10, 0) : column + 11] = 255
+    np.testing.assert_array_equal(dilate(mask, 21), expected)
+    np.testing.assert_array_equal(dilate(mask, 1), mask)

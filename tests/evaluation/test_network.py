@@ -1,0 +1,74 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from random_models import random_model
+from scenes import scene
+
+from deshadow.arrays import Array
+from deshadow.backends import TorchBackend
+from deshadow.config import ModelConfig, palette, preset, unconditional
+from deshadow.evaluation.dilation import dilate
+from deshadow.evaluation.network import Sampling, network
+from deshadow.evaluation.resize import bicubic, nearest
+
+
+class Spy:
+    """A backend that predicts nothing, and remembers what it was given."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        self.config = config
+        self.seen: list[tuple[np.ndarray, ...]] = []
+
+    def encode(self, picture: Array, mask: Array) -> Array | None:
+        return None
+
+    def predict(self, noisy: Array, t: int, picture: Array, mask: Array, guidance: Array | None) -> Array:
+        self.seen.append((np.array(noisy), np.array(picture), np.array(mask)))
+        return 0 * noisy
+
+
+NO_GUIDE = replace(preset("tiny"), guidance="none", fusion="none")
+
+
+def test_the_network_gets_the_picture_at_256_and_the_mask_widened_by_21() -> None:
+    picture, mask, _ = scene(120, 200)
+    spy = Spy(NO_GUIDE)
+    result = network(spy, Sampling(2))(picture, mask, "a")
+    small = bicubic(picture, 256, 256)
+    assert len(spy.seen) == 2
+    _, seen, seen_mask = spy.seen[0]
+    np.testing.assert_allclose(seen[0].transpose(1, 2, 0), small / 127.5 - 1, atol=1e-6)
+    np.testing.assert_array_equal(seen_mask[0, 0] * 255, dilate(nearest(mask, 256, 256), 21))
+    # No correction to the picture is the picture, to the last level.
+    np.testing.assert_array_equal(result, small)
+
+
+def test_the_noise_belongs_to_the_seed_and_the_picture_s_name() -> None:
+    picture, mask, _ = scene()
+    spy = Spy(NO_GUIDE)
+    for seed, name in ((0, "a"), (0, "b"), (1, "a"), (0, "a")):
+        network(spy, Sampling(1, seed=seed))(picture, mask, name)
+    first, other_name, other_seed, again = (noisy for noisy, *_ in spy.seen)
+    assert abs(first.mean()) < 0.01
+    assert first.std() == pytest.approx(1, abs=0.01)
+    assert (first == again).all()
+    assert (first != other_name).any()
+    assert (first != other_seed).any()
+
+
+def test_palette_never_looks_at_the_mask() -> None:
+    picture, mask, _ = scene()
+    remove = network(TorchBackend(random_model(palette(preset("tiny")))), Sampling(1))
+    np.testing.assert_array_equal(remove(picture, mask, "a"), remove(picture, 255 - mask, "a"))
+
+
+def test_repaint_keeps_the_picture_outside_the_widened_mask_and_makes_anew_what_is_inside() -> None:
+    picture, mask, _ = scene()
+    spy = Spy(unconditional(preset("tiny")))
+    result = network(spy, Sampling(6, jump=2, resamplings=3))(picture, mask, "a")
+    hole = dilate(nearest(mask, 256, 256), 21) > 0
+    small = bicubic(picture, 256, 256)
+    np.testing.assert_array_equal(result[~hole], small[~hole])
+    assert np.abs(result[hole].astype(int) - small[hole]).mean() > 20
+    assert len(spy.seen) == 6 + 2 * 2 * 2  # two stretches of two steps, gone twice more
