@@ -133,7 +133,7 @@ def _model(name: str, path_or_name: str, request: Request, steps: int) -> Method
         name,
         network(backend, sampling),
         parameters,
-        f"{kind}, {sampling.steps} steps",
+        f"{kind}, {sampling.steps} step{'s' if sampling.steps > 1 else ''}",
         every_core=not isinstance(backend, TorchBackend) or backend.device == "cpu",
     )
 
