@@ -119,6 +119,13 @@ def test_tensors_come_back_as_tensors(backends: tuple[OnnxBackend, TorchBackend]
         np.testing.assert_allclose(by_torch.numpy(), by_numpy, atol=1e-6)
 
 
+def test_half_precision_is_welcome(backends: tuple[OnnxBackend, TorchBackend]) -> None:
+    picture, mask, noisy = (np.full_like(a, 0.9, np.float16) for a in random_pair(256, 256))
+    for backend in backends:
+        clean = condition(backend, picture, mask)(noisy, 100)
+        assert clean.dtype == np.float16
+
+
 @pytest.mark.parametrize("t", [1, 500, 1000])
 def test_noise_prediction_is_turned_into_the_clean_picture(t: int) -> None:
     model = random_model(replace(preset("tiny"), predicts="noise"))

@@ -67,6 +67,11 @@ def test_export_writes_graphs_beside_the_checkpoint(tmp_path: Path) -> None:
         ["export", "missing.safetensors"],
         ["export", "sunny"],
         ["export", "."],
+        ["curves", "."],
+        ["synth", "--count", "1", "--out", "/dev/null/x"],
+        ["synth", "--count", "1", "--out", "unused", "--device", "toaster"],
+        ["train", "--images", "nine"],
+        ["evaluate", "missing", "--compare", "input"],
     ],
 )
 def test_what_a_user_gets_wrong_is_one_line_and_exit_code_2(arguments: list[str]) -> None:

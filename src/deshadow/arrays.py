@@ -1,6 +1,5 @@
 """What numpy and torch arrays have in common, so that one implementation serves both."""
 
-import math
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -49,8 +48,7 @@ def check_pair(picture: Array, mask: Array) -> None:
             raise ValueError(f"the {name} must be (B, {channels}, H, W), not {tuple(array.shape)}")
         if 0 in array.shape:
             raise ValueError(f"the {name} is empty: its shape is {tuple(array.shape)}")
-        # A sum is finite only if every element is: NaN and infinity survive it, and nothing large is made.
-        if not math.isfinite(float(array.sum())):
+        if not (np.isfinite(array) if isinstance(array, np.ndarray) else array.isfinite()).all():
             raise ValueError(f"the {name} has values that are not finite numbers (NaN or infinity)")
     if picture.shape[0] != mask.shape[0] or picture.shape[2:] != mask.shape[2:]:
         raise ValueError(

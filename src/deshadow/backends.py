@@ -74,6 +74,8 @@ def open_backend(path_or_name: str | Path, device: str = "auto") -> Backend:
         return OnnxBackend(path)
     if has_torch:
         return TorchBackend(load(path), device)
+    if device != "cpu":
+        raise ValueError(f"the device {device} needs torch, which is not installed: use the device cpu")
     raise ValueError(
         f"torch is not installed, and {path} has no graphs beside it for onnxruntime: "
         f"pip install 'deshadow[export]', then deshadow export {path}"

@@ -252,7 +252,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command; what a user can cause ends in one line on stderr and exit code 2."""
     try:
         app(arguments, exit_on_error=False, print_error=False)
-    except (CycloptsError, ValueError) as error:
+    except (CycloptsError, ValueError, OSError) as error:
         fail(str(error))
     except KeyboardInterrupt:
         sys.exit(130)

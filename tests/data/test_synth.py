@@ -200,7 +200,7 @@ def test_non_square_pictures_work() -> None:
 
 @pytest.mark.parametrize("rates", [(3.0,), (5.0, 2.0), (0.5, 2.0)])
 def test_a_darkness_that_makes_no_sense_is_refused(rates: tuple[float, ...]) -> None:
-    with pytest.raises(ValueError, match="Dark rates"):
+    with pytest.raises(ValueError, match="dark rates"):
         Darkness(rates)
 
 

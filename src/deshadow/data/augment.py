@@ -36,7 +36,7 @@ class Augmentation:
 
     def __post_init__(self) -> None:
         if not 0 < self.crop[0] <= self.crop[1] <= 1:
-            raise ValueError("A crop spans a share of the picture: 0 < least <= most <= 1.")
+            raise ValueError("a crop spans a share of the picture: 0 < least <= most <= 1")
 
 
 DEFAULT = Augmentation()

@@ -24,7 +24,7 @@ def picture_files(source: Path) -> Iterator[tuple[str, bytes]]:
             yield str(path.relative_to(source)), path.read_bytes()
         return
     if not source.is_file():
-        raise ValueError(f"{source} does not exist; name a folder of pictures, or a tar of them.")
+        raise ValueError(f"{source} does not exist; name a folder of pictures, or a tar of them")
     try:
         with tarfile.open(source) as archive:
             members = [
@@ -37,7 +37,7 @@ def picture_files(source: Path) -> Iterator[tuple[str, bytes]]:
                 assert file is not None
                 yield member.name, file.read()
     except tarfile.ReadError:
-        raise ValueError(f"{source} is neither a folder nor a tar of pictures.") from None
+        raise ValueError(f"{source} is neither a folder nor a tar of pictures") from None
 
 
 def load_backgrounds(source: Path, size: int) -> Tensor:
@@ -62,7 +62,7 @@ def chosen(source: Path, each: int) -> list[tuple[str, bytes]]:
     """Files of a source, thinned out evenly if pictures of `each` bytes would not fit."""
     files = list(picture_files(source))
     if not files:
-        raise ValueError(f"{source} holds no pictures ({', '.join(sorted(SUFFIXES))}).")
+        raise ValueError(f"{source} holds no pictures ({', '.join(sorted(SUFFIXES))})")
     most = max(1, ROOM // each)
     if len(files) <= most:
         return files
@@ -75,9 +75,7 @@ def open_picture(source: Path, name: str, data: bytes) -> Image.Image:
         picture = Image.open(io.BytesIO(data))
         picture.load()
     except (UnidentifiedImageError, OSError, SyntaxError):
-        raise ValueError(
-            f"{name} in {source} cannot be read as a picture; remove it or replace it."
-        ) from None
+        raise ValueError(f"{name} in {source} cannot be read as a picture; remove it or replace it") from None
     return picture
 
 

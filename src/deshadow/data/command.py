@@ -30,11 +30,13 @@ def synth_to_disk(
 ) -> int:
     """Write `count` triplets with a progress bar and return how many were new."""
     if count < 1:
-        raise ValueError("--count must be 1 or more.")
+        raise ValueError("--count must be 1 or more")
     if not 32 <= size <= 4096:
-        raise ValueError("--size must be between 32 and 4096.")
-    if device.startswith("cuda") and not torch.cuda.is_available():
-        raise ValueError("No CUDA device is to be had; use --device cpu.")
+        raise ValueError("--size must be between 32 and 4096")
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError):  # torch asserts that it was built for the device
+        raise ValueError(f"torch cannot use the device {device!r} here: use --device cpu") from None
     check_folder(out)  # before any time goes into the banks
     recipe = PRESETS[preset]
     recipe = replace(recipe, targets=targets or recipe.targets)

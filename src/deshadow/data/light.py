@@ -5,8 +5,7 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-LUMINANCE = (0.2126, 0.7152, 0.0722)
-
+from deshadow.colour import LUMINANCE
 
 Table = tuple[float, ...] | tuple[tuple[float, ...], ...]
 

@@ -56,7 +56,7 @@ def gather_occluders(kinds: Mapping[Kind, Tensor]) -> Occluders:
     sizes = {tuple(silhouettes.shape[1:]) for silhouettes in kinds.values() if len(silhouettes)}
     if len(sizes) != 1:
         raise ValueError(
-            "Occluders of all kinds must share one size (n, 1, h, w), and there must be at least one."
+            "occluders of all kinds must share one size (n, 1, h, w), and there must be at least one"
         )
     silhouettes = torch.cat([kinds[kind] for kind in Kind if kind in kinds])
     count = torch.tensor([len(kinds.get(kind, ())) for kind in Kind], device=silhouettes.device)

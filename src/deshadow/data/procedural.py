@@ -48,7 +48,7 @@ def draw_backgrounds(
     unknown = [name for name in surfaces if name not in SURFACES]
     if unknown or not surfaces:
         raise ValueError(
-            f"Surfaces must be some of {', '.join(SURFACES)}; got {', '.join(unknown) or 'none'}."
+            f"surfaces must be some of {', '.join(SURFACES)}; got {', '.join(unknown) or 'none'}"
         )
     result = torch.empty(count, 3, size, size, dtype=torch.uint8, device=device)
     for turn, name in enumerate(surfaces):

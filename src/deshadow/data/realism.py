@@ -6,10 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from deshadow.colour import LUMINANCE, linear
+from deshadow.data.derive import otsu
+from deshadow.data.luminance import blur, luminance
+
 Array = NDArray[np.float32]
 Bytes = NDArray[np.uint8]
 
-LUMINANCE = np.array([0.2126, 0.7152, 0.0722], np.float32)
 REACH = 16
 """Half the length in pixels of a profile across an edge; no wider edge than twice that is measured."""
 RATIO_BINS = np.linspace(-4.0, 0.6, 47)
@@ -63,21 +66,15 @@ def histogram(values: Array, bins: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(counts / max(counts.sum(), 1), np.float64)
 
 
-def linear(picture: Bytes) -> Array:
-    """(H, W, 3) of 8 bits to linear light in [0, 1]."""
-    value = picture.astype(np.float32) / 255
-    return np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4).astype(np.float32)
-
-
 def log_ratio(shadow: Bytes, clean: Bytes) -> Array:
     """Natural log (H, W, 3) of shadow over clean in linear light, smoothed against noise and misalignment."""
-    below, above = blur(linear(shadow), 1.5), blur(linear(clean), 1.5)
+    below, above = (blur(linear(view).astype(np.float32), 1.5) for view in (shadow, clean))
     return np.log((below + 5e-4) / (above + 5e-4))
 
 
 def luminance_ratio(shadow: Bytes, clean: Bytes) -> Array:
     """Ratio (H, W) of linear luminance, barely smoothed so that a sharp edge stays sharp."""
-    below, above = blur(linear(shadow) @ LUMINANCE, 0.5), blur(linear(clean) @ LUMINANCE, 0.5)
+    below, above = (blur(luminance(view), 0.5) for view in (shadow, clean))
     return (below + 2e-3) / (above + 2e-3)
 
 
@@ -90,18 +87,6 @@ def shadow_area(logs: Array) -> NDArray[np.bool_]:
     """Where (H, W) the log ratio (H, W, 3) falls below Otsu's threshold between lit and shaded."""
     level = logs @ LUMINANCE
     return np.asarray(level < min(otsu(level), -0.15))
-
-
-def otsu(values: Array) -> float:
-    """Threshold that parts `values` into the two classes that differ most (Otsu)."""
-    counts, edges = np.histogram(values, 128)
-    centres = (edges[:-1] + edges[1:]) / 2
-    below = np.cumsum(counts)
-    above = below[-1] - below
-    total = np.cumsum(counts * centres)
-    mean_below = total / np.maximum(below, 1)
-    mean_above = (total[-1] - total) / np.maximum(above, 1)
-    return float(centres[np.argmax(below * above * (mean_below - mean_above) ** 2)])
 
 
 def edge_widths(ratio: Array, inside: NDArray[np.bool_], most: int = 256) -> Array:
@@ -156,19 +141,6 @@ def profile_widths(profile: Array, steps: Array) -> Array:
     below, above = level[line, down], level[line, np.minimum(down + 1, len(steps) - 1)]
     left = down + np.clip((0.1 - below) / np.maximum(above - below, 1e-6), 0, 1)
     return np.asarray((right - left) * (steps[1] - steps[0]), np.float32)
-
-
-def blur(image: Array, sigma: float) -> Array:
-    """Gaussian blur of (H, W) or (H, W, C), the border repeated."""
-    radius = max(1, int(3 * sigma + 0.5))
-    taps = np.exp(-0.5 * (np.arange(-radius, radius + 1) / sigma) ** 2).astype(np.float32)
-    taps /= taps.sum()
-    height, width = image.shape[:2]
-    rest = [(0, 0)] * (image.ndim - 2)
-    padded = np.pad(image, [(radius, radius), (0, 0), *rest], mode="edge")
-    down = sum((padded[k : k + height] * tap for k, tap in enumerate(taps)), np.zeros_like(image))
-    padded = np.pad(down, [(0, 0), (radius, radius), *rest], mode="edge")
-    return sum((padded[:, k : k + width] * tap for k, tap in enumerate(taps)), np.zeros_like(image))
 
 
 def shrink(area: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -18,7 +18,7 @@ class Darkness:
 
     def __post_init__(self) -> None:
         if len(self.quantiles) < 2 or list(self.quantiles) != sorted(self.quantiles) or self.quantiles[0] < 1:
-            raise ValueError("Dark rates must be two or more, in rising order, none below 1.")
+            raise ValueError("dark rates (--dark-rate) must be two or more, in rising order, none below 1")
 
     @classmethod
     def between(cls, low: float, high: float) -> "Darkness":
@@ -81,11 +81,9 @@ class Recipe:
 
     def __post_init__(self) -> None:
         if not self.shadows or min(self.shadows) < 0 or sum(self.shadows) <= 0:
-            raise ValueError("A recipe needs chances for one, two … shadows, none negative, not all zero.")
+            raise ValueError("a recipe needs chances for one, two … shadows, none negative, not all zero")
         if min(self.kinds) < 0 or sum(self.kinds) <= 0:
-            raise ValueError(
-                "A recipe needs chances for five kinds of occluder, none negative, not all zero."
-            )
+            raise ValueError("a recipe needs chances for five kinds of occluder, none negative, not all zero")
 
     @property
     def slots(self) -> int:

@@ -6,8 +6,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from deshadow.colour import LUMINANCE
 from deshadow.data.keyed import Draws
-from deshadow.data.light import LUMINANCE, constant, decode, encode, luminance, quantise
+from deshadow.data.light import constant, decode, encode, luminance, quantise
 from deshadow.data.penumbra import binomial, resize
 from deshadow.data.recipe import Darkness, Recipe
 

@@ -64,7 +64,7 @@ def settle(out: Path, backgrounds: Tensor, occluders: Occluders, seed: int, reci
     text = json.dumps(settings, indent=2) + "\n"
     check_folder(out)
     if (out / SETTINGS).is_file() and (out / SETTINGS).read_text() != text:
-        raise ValueError(f"{out} holds triplets of other settings (see {SETTINGS} there); name a new folder.")
+        raise ValueError(f"{out} holds triplets of other settings (see {SETTINGS} there); name a new folder")
     for folder in FOLDERS:
         (out / folder).mkdir(parents=True, exist_ok=True)
     write_whole(out / SETTINGS, text.encode())
@@ -73,9 +73,9 @@ def settle(out: Path, backgrounds: Tensor, occluders: Occluders, seed: int, reci
 def check_folder(out: Path) -> None:
     """See that a folder is new, empty, or one of ours."""
     if out.is_file():
-        raise ValueError(f"{out} is a file; name a folder for the triplets.")
+        raise ValueError(f"{out} is a file; name a folder for the triplets")
     if out.exists() and any(out.iterdir()) and not (out / SETTINGS).is_file():
-        raise ValueError(f"{out} is not empty and holds no synthetic triplets; name a new folder.")
+        raise ValueError(f"{out} is not empty and holds no synthetic triplets; name a new folder")
 
 
 def digest(bank: Tensor) -> str:

@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from deshadow.colour import encode, lab, linear, srgb
 from deshadow.data.luminance import blur
 from deshadow.data.regions import label
-from deshadow.evaluation.colour import encode, lab, linear, srgb
 from deshadow.evaluation.dilation import dilate
 
 Pixels = NDArray[np.uint8]

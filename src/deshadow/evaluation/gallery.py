@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from deshadow.evaluation.colour import lab
+from deshadow.colour import lab
 
 Pixels = NDArray[np.uint8]
 

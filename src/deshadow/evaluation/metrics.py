@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deshadow.evaluation.colour import lab
+from deshadow.colour import lab
 from deshadow.evaluation.similarity import ssim
 
 Pixels = NDArray[np.uint8]

@@ -12,7 +12,7 @@ from deshadow.arrays import FloatArray
 from deshadow.backends import Backend, condition
 from deshadow.evaluation.dilation import dilate
 from deshadow.evaluation.resize import bicubic, nearest
-from deshadow.sampling import Sampler, repaint, sample
+from deshadow.sampling import repaint, sample
 
 Pixels = NDArray[np.uint8]
 
@@ -26,7 +26,6 @@ class Sampling:
     """How pictures are drawn from a model."""
 
     steps: int
-    sampler: Sampler = "ddim"
     seed: int = 0
     jump: int = 10
     """RePaint: steps between its returns."""
@@ -56,7 +55,7 @@ def network(backend: Backend, sampling: Sampling) -> Callable[[Pixels, Pixels, s
             walk = repaint(denoise, noisy, config.schedule, times, shadow, masked, rng=rng, **jumps)
             clean = deque(walk, maxlen=1).pop()
         else:
-            clean = sample(denoise, noisy, config.schedule, steps=sampling.steps, sampler=sampling.sampler)
+            clean = sample(denoise, noisy, config.schedule, steps=sampling.steps)
         levels = ((clean[0] + 1) * 127.5).round().clip(0, 255).astype(np.uint8)
         return np.ascontiguousarray(levels.transpose(1, 2, 0))
 

@@ -97,8 +97,7 @@ def open_source(options: Options, device: torch.device) -> Source:
     """Read everything that a run trains on, once."""
     real = None
     if options.data is not None and options.synthetic < 1:
-        found = find(options.data, options.split, skip_problems=options.skip_problems)
-        real = Pairs(*(view.to(device) for view in stack(found.samples)))
+        real = Pairs(*(view.to(device) for view in stack(find_split(options, options.split, "train"))))
     synthetic = options.synthetic if options.data is not None else 1.0
     backgrounds, occluders = banks(options, device) if synthetic else (None, None)
     return Source(
@@ -112,6 +111,18 @@ def open_source(options: Options, device: torch.device) -> Source:
         options.model.schedule.length,
         device,
     )
+
+
+def find_split(options: Options, split: str | None, *likely: str) -> tuple[Sample, ...]:
+    """The samples of a split of the data: the one that is named, the first likely one, or all."""
+    assert options.data is not None
+    if split is not None:
+        return find(options.data, split, skip_problems=options.skip_problems).samples
+    samples = find(options.data, skip_problems=options.skip_problems).samples
+    for name in likely:
+        if chosen := tuple(sample for sample in samples if sample.split == name):
+            return chosen
+    return samples
 
 
 def banks(options: Options, device: torch.device) -> tuple[Tensor, Occluders]:
@@ -148,7 +159,8 @@ def fit(triplet: Triplet, size: tuple[int, int]) -> Triplet:
     """A triplet at (height, width)."""
     if triplet.mask.shape == size:
         return triplet
-    if (size[0] < size[1]) != (triplet.mask.shape[0] < triplet.mask.shape[1]):
+    height, width = triplet.mask.shape
+    if size[0] != size[1] and (size[0] < size[1]) != (height < width):
         triplet = Triplet(*(np.rot90(view) for view in triplet))
 
     def resized(view: np.ndarray, how: Image.Resampling) -> np.ndarray:

@@ -76,6 +76,9 @@ def read_log(folder: Path) -> list[dict[str, Any]]:
         raise ValueError(f"{folder} holds no training run: there is no {LOG} in it")
     lines: dict[tuple[str, int], dict[str, Any]] = {}
     for text in path.read_text(encoding="utf-8").splitlines():
-        line = json.loads(text)
+        try:
+            line = json.loads(text)
+        except json.JSONDecodeError:
+            continue  # a line that was being written when the run was killed
         lines[line["kind"], line["images"]] = line
     return sorted(lines.values(), key=lambda line: line["images"])

@@ -16,11 +16,11 @@ from deshadow.data.augment import Pairs
 from deshadow.nn.lfg import LFGDiffusion
 from deshadow.training.batches import open_source
 from deshadow.training.journal import Journal, bar, clock
-from deshadow.training.objectives import Criterion, Losses, Objective
+from deshadow.training.objectives import Criterion, Losses
 from deshadow.training.options import Options
 from deshadow.training.samples import draw_samples
 from deshadow.training.state import STATE, WEIGHTS, State, load_snapshot
-from deshadow.training.validation import Scores, validate, validation_set
+from deshadow.training.validation import Validation, validate, validation_set
 from deshadow.training.world import World, joined
 
 EXPLOSION = 10.0
@@ -29,10 +29,10 @@ MOST_ROLLBACKS = 3
 """In a row, before training is given up."""
 
 
-def train(options: Options, teacher: Any = None) -> Scores:
+def train(options: Options) -> Validation:
     """Run training to its end, or to a pause; the scores of the last validation."""
     with joined(options.device) as world, interruptible() as asked:
-        run = Run(options, world, asked, teacher)
+        run = Run(options, world, asked)
         try:
             return run.go()
         finally:
@@ -46,7 +46,7 @@ class Interrupted(Exception):  # noqa: N818 (not an error: the state is saved)
 class Run:
     """One call of training: what is fixed in it, and where it stands."""
 
-    def __init__(self, options: Options, world: World, asked: dict[str, int], teacher: Any = None) -> None:
+    def __init__(self, options: Options, world: World, asked: dict[str, int]) -> None:
         if options.batch % world.size:
             raise ValueError(f"--batch {options.batch} does not divide among {world.size} processes")
         self.options, self.world, self.asked = options, world, asked
@@ -58,24 +58,21 @@ class Run:
         if world.leads:
             options.out.mkdir(parents=True, exist_ok=True)
         self.journal = Journal(options.out, quiet=not world.leads)
-        self.criterion = self.wrapped(teacher)
+        self.criterion = self.wrapped()
         self.began, self.checked = time.monotonic(), (self.state.images, self.state.elapsed)
         self.resumed = self.saved = self.state.elapsed
         self.pace = 0.0  # seconds an image; not known yet
         self.sums = torch.zeros(len(Losses._fields), device=world.device)
         self.next_check = self.state.images + options.log_every
         self.good = self.state.snapshot()
-        self.loss = math.inf
+        self.loss, self.checked_stage = math.inf, 0
         self.rollbacks = 0
-        self.scores: Scores | None = None
+        self.scores: Validation | None = None
 
-    def wrapped(self, teacher: Any) -> Any:
+    def wrapped(self) -> Any:
         """The model with its losses, compiled and spread as the options and the machine have it."""
         options, on_gpu = self.options, self.world.device.type == "cuda"
-        objective = Objective(
-            options.norm, options.weighting, options.invariant, options.anchored, options.blind
-        )
-        criterion: torch.nn.Module = (teacher or Criterion)(self.state.model, objective).to(self.world.device)
+        criterion: torch.nn.Module = Criterion(self.state.model, options).to(self.world.device)
         if options.compiled if options.compiled is not None else on_gpu:
             # The networks, not the losses around them: both stages then share what was compiled.
             for network in (self.state.model.denoiser, self.state.model.guide):
@@ -86,12 +83,12 @@ class Run:
             criterion = DistributedDataParallel(criterion, find_unused_parameters=True)
         return criterion
 
-    def go(self) -> Scores:
+    def go(self) -> Validation:
         """Train until the end, a pause or a signal."""
         options, state = self.options, self.state
         self.journal.write("begin", state.images, options=options.to_json())
         self.began = time.monotonic()
-        ending = ""
+        ending = "done" if self.progress() >= 1 else ""
         while not ending:
             self.step()
             asked = self.asked and self.world.size == 1  # several must agree first, at the next check
@@ -170,10 +167,17 @@ class Run:
         return ""
 
     def healthy(self, loss: float) -> bool:
-        """Whether the loss is one to go on with; if not, go back to the last good state and on from there."""
+        """Whether the loss is one to go on with; if not, the last good weights are back."""
+        if self.stage() != self.checked_stage:  # a stage has losses of its own: this one is of both
+            self.loss, self.checked_stage = math.inf, self.stage()
+            return math.isfinite(loss) or self.rolled_back(loss)
         if math.isfinite(loss) and loss <= EXPLOSION * self.loss:
             self.loss, self.rollbacks = loss, 0
             return True
+        return self.rolled_back(loss)
+
+    def rolled_back(self, loss: float) -> bool:
+        """Take the last good weights again; False, as the loss is not healthy."""
         self.rollbacks += 1
         if self.rollbacks > MOST_ROLLBACKS:
             raise ValueError(f"the loss is {loss} again and again: begin anew with a smaller --rate")
@@ -196,12 +200,12 @@ class Run:
         text = f"{bar(progress)} {progress:4.0%}  stage {stage}  loss {named['total']:.4f}{scores}"
         self.journal.show(f"{text}  {speed:,.0f} images/s  {clock(left)} left")
 
-    def validate(self) -> Scores:
+    def validate(self) -> Validation:
         """Score the averaged weights."""
         if self.world.leads:
             self.scores = validate(self.state.average, self.pairs, self.options.val_steps, self.options.seed)
-        values = self.world.agreed(list(self.scores) if self.scores else [0.0] * len(Scores._fields))
-        self.scores = Scores(*values)
+        values = self.world.agreed(list(self.scores) if self.scores else [0.0] * len(Validation._fields))
+        self.scores = Validation(*values)
         self.journal.write("validation", self.state.images, **self.scores._asdict())
         self.journal.say(describe(self.state.images, self.scores))
         return self.scores
@@ -264,7 +268,7 @@ def check_folder(options: Options) -> None:
         raise ValueError(f"{options.out} holds a run already: go on with --resume, or name another --out")
 
 
-def describe(images: int, scores: Scores) -> str:
+def describe(images: int, scores: Validation) -> str:
     """A validation in one line."""
     return (
         f"{images:>9,} images: LAB error {scores.shadow:.2f} in the shadow, {scores.non_shadow:.2f} outside, "

@@ -31,7 +31,7 @@ class Losses(NamedTuple):
 
 @dataclass(frozen=True)
 class Objective:
-    """Which loss, with which weights."""
+    """Which loss, with which weights: the part of a run's options that the losses know."""
 
     norm: Literal["l1", "l2"] = "l1"
     """Absolute or squared differences; the paper squares (Eq. 7)."""

@@ -6,28 +6,30 @@ import inspect
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from itertools import pairwise
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from deshadow.config import Fusion, Guidance, ModelConfig, preset
+from deshadow.config import Fusion, Guidance, ModelConfig, Sees, preset
 from deshadow.prediction import Prediction
+from deshadow.training.objectives import Objective
 
 Decay = Literal["constant", "cosine"]
 
 
 @dataclass(frozen=True)
-class Options:
-    """One training run. Paths aside, the same options and seed give the same weights."""
+class Options(Objective):
+    """One training run; of a given length in images, the same options give the same weights."""
 
     out: Path = Path("runs/latest")
     """Folder of the run: state, weights, log, pictures."""
     data: Path | None = None
     """Folder of real pairs, in any layout that `deshadow data look` reads; none: synthetic ones alone."""
-    split: str | None = "train"
-    """The split of the data to train on."""
-    val_split: str | None = "val"
-    """The split to validate on; without data, synthetic triplets are taken."""
+    split: str | None = None
+    """The split to train on; by default train, or all of a set without splits."""
+    val_split: str | None = None
+    """The split to validate on; by default val, or test, or what is trained on if there is neither."""
     backgrounds: Path | None = None
     """Folder or tar of evenly lit pictures to cast synthetic shadows on; none: drawn ones."""
     occluders: Path | None = None
@@ -47,21 +49,13 @@ class Options:
     """Another fusion than the preset's."""
     predicts: Prediction | None = None
     """Another prediction than the preset's."""
+    sees: Sees | None = None
+    """Other conditions than the preset's: Palette sees the picture alone, RePaint nothing."""
     init: str | None = None
     """Weights to start from, a path or a name; the run's own counters start at 0."""
 
-    norm: Literal["l1", "l2"] = "l1"
-    """Absolute or squared differences; the paper squares (Eq. 7)."""
-    weighting: Literal["uniform", "p2"] = "uniform"
-    """Over timesteps: all alike, or P2 with γ = k = 1 (appendix B)."""
-    invariant: float = 0.1
-    """Weight of the invariant loss (Eq. 10); 0 leaves it out."""
-    anchored: bool = True
-    """Pull the shadow picture's latent to the clean one's, and not the reverse."""
     pretrain: float = 0.15
     """Share of the run that is stage one, on shadow-free pictures alone (Eq. 12)."""
-    blind: bool = True
-    """Keep the clean picture out of the conditions in stage one, so that the latent is the only road."""
     lag: int = 0
     """Steps of the denoiser alone before each step of both (Tab. 3, lagged posterior)."""
 
@@ -122,10 +116,18 @@ class Options:
             if getattr(self, name) is not None and getattr(self, name) <= 0:
                 raise ValueError(f"--{name.replace('_', '-')} must be more than 0")
 
+        model = self.model
+        if self.size % model.stride:
+            raise ValueError(f"--size must be a multiple of {model.stride} for this model, not {self.size}")
+        if self.weighting == "p2" and model.predicts != "noise":
+            raise ValueError("--weighting p2 weighs the error of the noise: it goes with --predicts noise")
+        if not self.blind and self.pretrain and model.predicts == "correction":
+            raise ValueError("--no-blind leaves nothing to correct in stage one: take --predicts noise")
+
     @property
     def model(self) -> ModelConfig:
         """The configuration of the networks."""
-        chosen = {name: getattr(self, name) for name in ("guidance", "fusion", "predicts")}
+        chosen = {name: getattr(self, name) for name in ("guidance", "fusion", "predicts", "sees")}
         return replace(
             preset(self.preset), **{name: value for name, value in chosen.items() if value is not None}
         )
@@ -206,13 +208,14 @@ def add_option(parser: argparse.ArgumentParser, name: str, kind: Any, default: A
 
 
 def docstrings(kind: type) -> dict[str, str]:
-    """The docstring behind each field of a class."""
-    body = ast.parse(inspect.getsource(kind)).body[0]
-    assert isinstance(body, ast.ClassDef)
+    """The docstring behind each field of a class and of what it inherits."""
     found = {}
-    for before, after in zip(body.body, body.body[1:], strict=False):
-        if isinstance(before, ast.AnnAssign) and isinstance(after, ast.Expr):
-            assert isinstance(before.target, ast.Name)
-            assert isinstance(after.value, ast.Constant)
-            found[before.target.id] = str(after.value.value).replace("%", "%%")
+    for each in kind.__mro__[:-1]:
+        body = ast.parse(inspect.getsource(each)).body[0]
+        assert isinstance(body, ast.ClassDef)
+        for before, after in pairwise(body.body):
+            if isinstance(before, ast.AnnAssign) and isinstance(after, ast.Expr):
+                assert isinstance(before.target, ast.Name)
+                assert isinstance(after.value, ast.Constant)
+                found[before.target.id] = str(after.value.value).replace("%", "%%")
     return found

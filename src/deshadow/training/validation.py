@@ -1,5 +1,6 @@
 """Validation during training: LAB error by region, PSNR, and whether the latent lives."""
 
+from collections import deque
 from copy import deepcopy
 from typing import NamedTuple
 
@@ -8,26 +9,21 @@ from torch import Tensor
 
 from deshadow.arrays import Array
 from deshadow.backends import TorchBackend, condition
+from deshadow.colour import KNEE, WHITE, XYZ_FROM_RGB
 from deshadow.data.augment import Pairs, dilate, kernel_for
 from deshadow.data.keyed import Draws
 from deshadow.data.light import linear
-from deshadow.data.pairs import find
 from deshadow.nn.lfg import LFGDiffusion
-from deshadow.sampling import sample
-from deshadow.training.batches import HELD_OUT, Source, stack
+from deshadow.sampling import repaint, sample
+from deshadow.training.batches import HELD_OUT, Source, find_split, stack
 from deshadow.training.options import Options
 
 CHUNK = 32
 
-# CIE XYZ of the sRGB primaries, divided by the D65 white point.
-TO_XYZ = (
-    (0.4124564 / 0.95047, 0.3575761 / 0.95047, 0.1804375 / 0.95047),
-    (0.2126729, 0.7151522, 0.0721750),
-    (0.0193339 / 1.08883, 0.1191920 / 1.08883, 0.9503041 / 1.08883),
-)
+RELATIVE_XYZ = (XYZ_FROM_RGB / WHITE[:, None]).tolist()
 
 
-class Scores(NamedTuple):
+class Validation(NamedTuple):
     """The figures of one validation; errors are mean absolute LAB differences summed over the channels."""
 
     shadow: float
@@ -44,14 +40,14 @@ class Scores(NamedTuple):
 def validation_set(options: Options, source: Source) -> Pairs:
     """(N, …, size, size): the fixed pictures of a run's validations, held-out pairs or synthetic triplets."""
     if options.data is not None:
-        samples = find(options.data, options.val_split, skip_problems=options.skip_problems).samples
+        samples = find_split(options, options.val_split, "val", "test")
         count = min(options.val_count, len(samples))
         spread = [samples[round(k * (len(samples) - 1) / max(1, count - 1))] for k in range(count)]
         return Pairs(*(view.to(source.device) for view in stack(spread, (options.size, options.size))))
     return source.pairs("sunlight", range(HELD_OUT, HELD_OUT + options.val_count))
 
 
-def validate(model: LFGDiffusion, pairs: Pairs, steps: int = 1, seed: int = 0) -> Scores:
+def validate(model: LFGDiffusion, pairs: Pairs, steps: int = 1, seed: int = 0) -> Validation:
     """Remove the shadows of all pairs and compare."""
     model, device = deepcopy(model), str(pairs.picture.device)  # a backend lays its model out anew
     removed = remove(TorchBackend(model, device), pairs, steps, seed)
@@ -60,7 +56,7 @@ def validate(model: LFGDiffusion, pairs: Pairs, steps: int = 1, seed: int = 0) -
     if model.config.guidance == "latent":
         deviation = latent_deviation(model, pairs)
         worth = errors(remove(WithoutLatent(model, device), pairs, steps, seed), pairs)[0] - shadow
-    return Scores(shadow, non_shadow, everywhere, psnr(removed, pairs.clean), deviation, worth)
+    return Validation(shadow, non_shadow, everywhere, psnr(removed, pairs.clean), deviation, worth)
 
 
 class WithoutLatent(TorchBackend):
@@ -80,7 +76,13 @@ def remove(backend: TorchBackend, pairs: Pairs, steps: int, seed: int) -> Tensor
         mask = network_mask(pairs.mask[first : first + CHUNK])
         numbers = torch.arange(first, first + len(picture), device=picture.device)
         noise = Draws(seed, numbers).normal("validation", *picture.shape[1:])
-        clean = sample(condition(backend, picture, mask), noise, backend.config.schedule, steps=steps)
+        denoise, schedule = condition(backend, picture, mask), backend.config.schedule
+        if backend.config.unconditional:
+            rng = torch.Generator(picture.device).manual_seed(seed + first)
+            walk = repaint(denoise, noise, schedule, schedule.times(steps), picture, mask, rng=rng)
+            clean = deque(walk, maxlen=1).pop()
+        else:
+            clean = sample(denoise, noise, schedule, steps=steps)
         outputs.append(((clean + 1) * 127.5).round().clamp(0, 255).to(torch.uint8))
     return torch.cat(outputs)
 
@@ -119,8 +121,8 @@ def psnr(removed: Tensor, clean: Tensor) -> float:
 
 
 def lab(picture: Tensor) -> Tensor:
-    """(B, 3, H, W) of 8-bit sRGB → CIE L*a*b* under D65."""
+    """(B, 3, H, W) of 8-bit sRGB → the same in LAB: `deshadow.colour.lab` on the device."""
     light = linear(picture.float() / 255)
-    xyz = torch.einsum("bchw,dc->bdhw", light, torch.tensor(TO_XYZ, device=light.device))
-    f = torch.where(xyz > 0.008856451679, xyz.clamp(min=1e-6) ** (1 / 3), xyz * 7.787037037 + 16 / 116)
+    xyz = torch.einsum("bchw,dc->bdhw", light, torch.tensor(RELATIVE_XYZ, device=light.device))
+    f = torch.where(xyz > KNEE, xyz.clamp(min=1e-6) ** (1 / 3), xyz * 7.787 + 16 / 116)
     return torch.stack([116 * f[:, 1] - 16, 500 * (f[:, 0] - f[:, 1]), 200 * (f[:, 1] - f[:, 2])], dim=1)

@@ -1,22 +1,25 @@
-"""CIE LAB of sRGB pictures, white D65: the formula itself, in the numbers that scikit-image uses."""
+"""sRGB, linear light (IEC 61966-2-1) and CIE LAB with white D65, in the numbers that scikit-image uses."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 _CODES = np.arange(256) / 255
-_LINEAR = np.where(_CODES > 0.04045, ((_CODES + 0.055) / 1.055) ** 2.4, _CODES / 12.92)
-_XYZ_FROM_RGB = np.array(
+LINEAR = np.where(_CODES > 0.04045, ((_CODES + 0.055) / 1.055) ** 2.4, _CODES / 12.92)
+"""Linear light of each of the 256 codes."""
+LUMINANCE = (0.2126, 0.7152, 0.0722)
+"""Shares of red, green and blue in luminance (Rec. 709)."""
+XYZ_FROM_RGB = np.array(
     [
         [0.412453, 0.357580, 0.180423],
         [0.212671, 0.715160, 0.072169],
         [0.019334, 0.119193, 0.950227],
     ]
 )
-_WHITE = np.array([0.95047, 1.0, 1.08883])  # D65, observer of 2°
-_RGB_FROM_XYZ = np.linalg.inv(_XYZ_FROM_RGB)
-_KNEE = 0.008856
+WHITE = np.array([0.95047, 1.0, 1.08883])  # D65, observer of 2°
+_RGB_FROM_XYZ = np.linalg.inv(XYZ_FROM_RGB)
+KNEE = 0.008856
 # A table for each of X, Y, Z relative to white and each of R, G, B: a look-up in the place of a product.
-_RELATIVE = _XYZ_FROM_RGB[:, :, None] / _WHITE[:, None, None] * _LINEAR
+_RELATIVE = XYZ_FROM_RGB[:, :, None] / WHITE[:, None, None] * LINEAR
 
 
 def lab(picture: NDArray[np.uint8]) -> NDArray[np.float64]:
@@ -32,12 +35,12 @@ def srgb(values: NDArray[np.float64]) -> NDArray[np.uint8]:
     blue = np.maximum(middle - values[..., 2] / 200, 0)  # as scikit-image: no light is less than none
     roots = np.stack([middle + values[..., 1] / 500, middle, blue], axis=-1)
     relative = np.where(roots > 0.2068966, roots**3, (roots - 16 / 116) / 7.787)
-    return encode(np.einsum("...c,rc->...r", relative * _WHITE, _RGB_FROM_XYZ))
+    return encode(np.einsum("...c,rc->...r", relative * WHITE, _RGB_FROM_XYZ))
 
 
 def linear(picture: NDArray[np.uint8]) -> NDArray[np.float64]:
     """(H, W, 3) sRGB → (H, W, 3) linear light in [0, 1]."""
-    return _LINEAR[picture]
+    return LINEAR[picture]
 
 
 def encode(light: NDArray[np.float64]) -> NDArray[np.uint8]:
@@ -50,6 +53,6 @@ def encode(light: NDArray[np.float64]) -> NDArray[np.uint8]:
 def _root(relative: NDArray[np.float64]) -> NDArray[np.float64]:
     """The cube root, straight near black."""
     roots = np.cbrt(relative)
-    dark = relative <= _KNEE
+    dark = relative <= KNEE
     roots[dark] = 7.787 * relative[dark] + 16 / 116
     return roots

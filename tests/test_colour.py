@@ -5,7 +5,7 @@ import pytest
 from skimage import data
 from skimage.color import lab2rgb, rgb2lab
 
-from deshadow.evaluation.colour import encode, lab, linear, srgb
+from deshadow.colour import encode, lab, linear, srgb
 
 CUBE = np.stack(np.meshgrid(*[np.arange(0, 256, 5, dtype=np.uint8)] * 3, indexing="ij"), axis=-1)
 
