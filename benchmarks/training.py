@@ -4,6 +4,7 @@ python benchmarks/training.py [--preset light] [--batch 64] [--synthetic 0.25] [
 """
 
 import argparse
+import tempfile
 import time
 from pathlib import Path
 
@@ -29,7 +30,7 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=256)
     chosen = parser.parse_args()
     options = Options(
-        out=Path("runs/benchmark"),
+        out=Path(tempfile.mkdtemp()),
         preset=chosen.preset,
         batch=chosen.batch,
         size=chosen.size,

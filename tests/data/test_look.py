@@ -87,6 +87,22 @@ def test_a_sheet_never_lands_among_the_pictures(tmp_path: Path) -> None:
         look.look(tmp_path, tmp_path / "shadow/photo0.png")
 
 
+def test_a_sheet_never_replaces_a_picture_behind_a_link(tmp_path: Path) -> None:
+    write_set(tmp_path / "set")
+    photo = tmp_path / "photo.png"
+    linked = next((tmp_path / "set" / "shadow").iterdir())
+    linked.rename(photo)
+    linked.symlink_to(photo)
+    with pytest.raises(ValueError, match="lies among the pictures"):
+        look.look(tmp_path / "set", photo)
+
+
+def test_pictures_too_small_to_align_are_shown_all_the_same(tmp_path: Path) -> None:
+    write_set(tmp_path / "set", size=(1, 300))
+    found = look.look(tmp_path / "set", tmp_path / "sheet.png")
+    assert all(np.isnan(figures.misalignment) for figures in found.figures)
+
+
 def test_a_picture_that_breaks_while_measuring(tmp_path: Path) -> None:
     write_set(tmp_path)
     pairs = find(tmp_path)

@@ -330,3 +330,27 @@ def test_several_data_sets_under_one_folder_are_not_mixed(tmp_path: Path) -> Non
     write(tmp_path / "three", "1-1", ("train_A", "train_B", "train_C"))
     with pytest.raises(ValueError, match=r"several data sets \(istd and plain\)"):
         pairs.find(tmp_path)
+
+
+@pytest.mark.parametrize("top", [1, 255, 65535])
+def test_pictures_and_masks_of_16_bits_are_scaled_not_clipped(tmp_path: Path, top: int) -> None:
+    ramp = (np.linspace(0, 1, 48).round() if top == 1 else np.linspace(0, 1, 48))[None].repeat(32, axis=0)
+    values = (ramp * top).round().astype(np.uint16)
+    for part in ("shadow", "mask", "shadow_free"):
+        (tmp_path / part).mkdir()
+        Image.fromarray(values).save(tmp_path / part / "a.png")
+    picture, mask, _ = pairs.find(tmp_path)[0].load()
+    np.testing.assert_allclose(picture[..., 1], ramp * 255, atol=1)
+    assert (mask > 0).mean() == pytest.approx(0.5, abs=0.05)
+
+
+def test_a_link_that_leads_nowhere_is_a_problem_like_others(tmp_path: Path) -> None:
+    for part in ("shadow", "mask", "shadow_free"):
+        (tmp_path / part).mkdir()
+        for name in ("a.png", "b.png"):
+            Image.fromarray(np.zeros((8, 8, 3), np.uint8)).save(tmp_path / part / name)
+    (tmp_path / "shadow_free" / "b.png").unlink()
+    (tmp_path / "shadow_free" / "b.png").symlink_to(tmp_path / "gone.png")
+    found = pairs.find(tmp_path, skip_problems=True)
+    assert [sample.name for sample in found] == ["a"]
+    assert "it is not there" in str(found.problems[0])

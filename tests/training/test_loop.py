@@ -148,8 +148,8 @@ def test_released_weights_load_and_carry_their_recipe_but_no_paths(tmp_path: Pat
 
 
 def test_images_do_not_depend_on_the_batch_that_they_come_in(tmp_path: Path) -> None:
-    data = write_pairs(tmp_path)
-    chosen = options(tmp_path, "--images", "1", "--data", str(data), "--synthetic", "0.5")
+    data = write_pairs(tmp_path / "data")
+    chosen = options(tmp_path / "run", "--images", "1", "--data", str(data), "--synthetic", "0.5")
     source = open_source(chosen, torch.device("cpu"))
     together = source.batch(16, 8)
     kinds = [source.kind(n) for n in range(16, 24)]
@@ -162,8 +162,8 @@ def test_images_do_not_depend_on_the_batch_that_they_come_in(tmp_path: Path) -> 
 
 
 def test_the_shares_of_real_and_synthetic_images_are_those_asked_for(tmp_path: Path) -> None:
-    data = write_pairs(tmp_path)
-    chosen = options(tmp_path, "--images", "1", "--data", str(data), "--synthetic", "0.3")
+    data = write_pairs(tmp_path / "data")
+    chosen = options(tmp_path / "run", "--images", "1", "--data", str(data), "--synthetic", "0.3")
     source = open_source(chosen, torch.device("cpu"))
     kinds = [source.kind(n) for n in range(1000)]
     assert kinds.count("real") == pytest.approx(700, abs=5)
@@ -242,10 +242,15 @@ def test_released_weights_start_a_new_run(tmp_path: Path) -> None:
         (["--images", "8", "--init", "{light}"], "'light' is asked for|holds preset"),
         (["--images", "8", "--preset", "huge"], "unknown preset"),
         (["--images", "8", "--recipe", "soup"], "unknown recipe"),
-        (["--images", "0"], "--images must be more than 0"),
+        (["--images", "0"], "--images must be a number above 0"),
         (["--images", "8", "--synthetic", "2"], "--synthetic is a share"),
         (["--images", "8", "--device", "toaster"], "unknown device"),
         (["--images", "many"], "invalid int value"),
+        (["--minutes", "nan"], "--minutes must be a number above 0"),
+        (["--images", "8", "--lag", "-1"], "--lag must be a number, 0 or above"),
+        (["--images", "8", "--clip", "nan"], "--clip must be a number"),
+        (["--images", "8", "--val-steps", "1001"], "number of steps"),
+        (["--images", "8", "--data", "{pairs}", "--out", "{pairs}/train/shadow"], "lies in the data"),
         (["--images", "8", "--size", "20"], "--size must be a multiple of 8"),
         (["--images", "8", "--weighting", "p2"], "goes with --predicts noise"),
         (["--images", "8", "--no-blind"], "take --predicts noise"),
@@ -288,7 +293,7 @@ print(sorted({name.partition(".")[0] for name in sys.modules} - before - {"PIL"}
 
 
 def test_validation_pictures_keep_their_way_up(tmp_path: Path) -> None:
-    data = write_pairs(tmp_path)
+    data = write_pairs(tmp_path / "data")
     for path in (data / "val").rglob("*.png"):
         with Image.open(path) as picture:
             view = np.array(picture)
@@ -310,7 +315,7 @@ def test_a_set_without_splits_is_trained_on_whole(tmp_path: Path) -> None:
 
 def test_test_serves_for_validation_where_there_is_no_val(tmp_path: Path) -> None:
     data = write_pairs(tmp_path / "data", splits=["train", "test"])
-    chosen = options(tmp_path, "--images", "1", "--data", str(data))
+    chosen = options(tmp_path / "run", "--images", "1", "--data", str(data))
     assert {sample.split for sample in find_split(chosen, None, "val", "test")} == {"test"}
     assert {sample.split for sample in find_split(chosen, None, "train")} == {"train"}
 

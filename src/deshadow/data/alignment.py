@@ -14,6 +14,7 @@ _STEPS = 15
 _LEAST = 0.02  # share of the picture that must lie outside the shadow
 _BLURRED = 10.0  # pixels that the smoothing in `_detail` makes count as one
 _SURE = 0.25  # pixels: a larger standard error tells nothing
+_SMALLEST = 16  # pixels a side, under which there is nothing to align
 
 
 def misalignment(
@@ -27,6 +28,8 @@ def misalignment(
     pictures, would draw a correlation alone towards zero. (nan, nan) where there is too little unshadowed
     texture to tell.
     """
+    if min(mask.shape) < _SMALLEST:
+        return math.nan, math.nan
     one, other = _detail(picture), _detail(clean)
     use = blur((mask > 0).astype(np.float32), 2.0) < 0.02
     right, down, error = _refine(one, other, use, *_peak(one, other, use))

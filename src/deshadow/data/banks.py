@@ -2,6 +2,7 @@
 
 import io
 import tarfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -36,7 +37,7 @@ def picture_files(source: Path) -> Iterator[tuple[str, bytes]]:
                 file = archive.extractfile(member)
                 assert file is not None
                 yield member.name, file.read()
-    except tarfile.ReadError:
+    except (tarfile.ReadError, EOFError, zlib.error):
         raise ValueError(f"{source} is neither a folder nor a tar of pictures") from None
 
 
@@ -74,7 +75,7 @@ def open_picture(source: Path, name: str, data: bytes) -> Image.Image:
     try:
         picture = Image.open(io.BytesIO(data))
         picture.load()
-    except (UnidentifiedImageError, OSError, SyntaxError):
+    except (UnidentifiedImageError, OSError, SyntaxError, Image.DecompressionBombError):
         raise ValueError(f"{name} in {source} cannot be read as a picture; remove it or replace it") from None
     return picture
 

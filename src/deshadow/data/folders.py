@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -141,15 +142,15 @@ def _scenes(clean: dict[str, Path]) -> dict[str, str]:
     SRD holds the same shadow-free photo under many names; pairs of one place must not fall on both sides of
     a split. Files of different length differ, so only those of equal length are read.
     """
-    sizes: dict[int, list[str]] = {}
-    for name, path in clean.items():
-        sizes.setdefault(path.stat().st_size, []).append(name)
+    # A link that leads nowhere has no size; it becomes a problem when it is opened.
+    lengths = {name: path.stat().st_size if path.exists() else -1 for name, path in clean.items()}
+    counts = Counter(lengths.values())
     first: dict[bytes, str] = {}
     scenes = {}
     for name in clean:
         if numbered := re.fullmatch(r"(\d+)-\d+", name):
             scenes[name] = numbered.group(1)
-        elif len(sizes[clean[name].stat().st_size]) == 1:
+        elif lengths[name] < 0 or counts[lengths[name]] == 1:
             scenes[name] = name
         else:
             content = hashlib.sha256(clean[name].read_bytes()).digest()

@@ -198,14 +198,14 @@ def _check_ending(path: Path, endings: tuple[str, ...]) -> None:
 
 
 def _keep_out_of(pairs: PairSet, outputs: Iterable[Path]) -> None:
-    """Refuse to write among the pictures of the set, where a sheet would replace one or pass for one."""
+    """Refuse to write into the set, where a sheet would replace a picture or pass for one, links included."""
     sources = (
-        source
+        source.path.resolve()
         for sample in pairs.samples
         for source in (sample.picture_file, sample.clean_file, sample.mask_file)
-        if source is not None and not source.member
+        if source is not None
     )
-    folders = {folder.resolve() for folder in {source.path.parent for source in sources}}
+    files = set(sources)
     for output in outputs:
-        if output.resolve().parent in folders:
+        if output.resolve().is_relative_to(pairs.folder.resolve()) or output.resolve() in files:
             raise ValueError(f"{output} lies among the pictures of the set: write it elsewhere")

@@ -43,8 +43,9 @@ class Source:
 
 
 def is_picture(path: Path) -> bool:
-    """Whether the name is that of a picture, and not of a hidden file."""
-    return path.suffix.lower() in ENDINGS and not path.name.startswith(".")
+    """Whether the name is that of a picture, and not of a hidden file; pipes and devices are none."""
+    named = path.suffix.lower() in ENDINGS and not path.name.startswith(".")
+    return named and (path.is_file() or path.is_symlink())
 
 
 def picture_size(source: Source) -> tuple[int, int]:
@@ -70,14 +71,19 @@ def picture_size(source: Source) -> tuple[int, int]:
 
 def read_picture(source: Source) -> NDArray[np.uint8]:
     """(H, W, 3) sRGB, upright; ValueError names a file that cannot be decoded."""
-    return np.asarray(_decode(source).convert("RGB"))
+    image = _decode(source)
+    if image.mode.startswith(("I", "F")):
+        return np.repeat(_scaled(image)[..., None], 3, axis=2)
+    if image.has_transparency_data:
+        image = image.convert("RGBA")  # or Pillow warns of what it drops
+    return np.asarray(image.convert("RGB"))
 
 
 def read_grey(source: Source) -> NDArray[np.uint8]:
     """(H, W), upright; ValueError names a file that cannot be decoded."""
     image = _decode(source)
-    if image.mode.startswith("I"):  # 16 bits: Pillow would clip, not scale
-        return (np.asarray(image).astype(np.int64) >> 8).clip(0, 255).astype(np.uint8)
+    if image.mode.startswith(("I", "F")):
+        return _scaled(image)
     return np.asarray(image.convert("L"))
 
 
@@ -85,6 +91,13 @@ def read_mask(source: Source) -> NDArray[np.uint8]:
     """(H, W) of 0 and 255, cut at half; a mask that is stored as 0 and 1 is understood."""
     grey = read_grey(source)
     return np.where(grey > (127 if grey.max() > 1 else 0), np.uint8(255), np.uint8(0))
+
+
+def _scaled(image: Image.Image) -> NDArray[np.uint8]:
+    """(H, W) of more than 8 bits, which Pillow would clip: scaled by the range that its values lie in."""
+    values = np.asarray(image).astype(np.float64)
+    top = next((top for top in (1, 255, 65535) if values.max() <= top), values.max())
+    return np.asarray(values / top * 255).round().clip(0, 255).astype(np.uint8)
 
 
 def save_picture(path: Path, picture: NDArray[np.uint8]) -> None:

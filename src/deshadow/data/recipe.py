@@ -17,7 +17,8 @@ class Darkness:
     quantiles: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        if len(self.quantiles) < 2 or list(self.quantiles) != sorted(self.quantiles) or self.quantiles[0] < 1:
+        rising = list(self.quantiles) == sorted(self.quantiles) and all(map(math.isfinite, self.quantiles))
+        if len(self.quantiles) < 2 or not rising or self.quantiles[0] < 1:
             raise ValueError("dark rates (--dark-rate) must be two or more, in rising order, none below 1")
 
     @classmethod

@@ -85,7 +85,7 @@ def _write(
     if outputs.report:
         title = pairs.folder.resolve().name + (f", {split}" if split else "")
         outputs.report.mkdir(parents=True, exist_ok=True)
-        write_whole(outputs.report / PAGE, draw_page(evaluations, title).encode())
+        write_whole(outputs.report / PAGE, draw_page(evaluations, title).encode(errors="backslashreplace"))
 
 
 def _check(folder: Path, outputs: Outputs) -> None:

@@ -30,6 +30,7 @@ def draw_curves(folder: Path, output: Path | None = None) -> Path:
     for panel in panels[:2]:
         panel.set_yscale("log")
     output = output or folder / "curves.png"
+    output.parent.mkdir(parents=True, exist_ok=True)
     buffer = io.BytesIO()
     figure.savefig(buffer, format=output.suffix.lstrip(".") or "png")
     write_whole(output, buffer.getvalue())

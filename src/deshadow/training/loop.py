@@ -15,7 +15,7 @@ from deshadow import checkpoint
 from deshadow.data.augment import Pairs
 from deshadow.nn.lfg import LFGDiffusion
 from deshadow.training.batches import open_source
-from deshadow.training.journal import Journal, bar, clock
+from deshadow.training.journal import LOG, Journal, bar, clock
 from deshadow.training.objectives import Criterion, Losses
 from deshadow.training.options import Options
 from deshadow.training.samples import draw_samples
@@ -50,7 +50,8 @@ class Run:
         if options.batch % world.size:
             raise ValueError(f"--batch {options.batch} does not divide among {world.size} processes")
         self.options, self.world, self.asked = options, world, asked
-        check_folder(options)
+        if world.leads:
+            check_folder(options)
         torch.set_float32_matmul_precision("high")
         self.state = new_state(options, world)
         self.source = open_source(options, world.device)
@@ -263,8 +264,8 @@ def rate_at(options: Options, progress: float, images: int) -> float:
 
 
 def check_folder(options: Options) -> None:
-    """Refuse to begin a run over another one."""
-    if not options.resume and (options.out / STATE).exists():
+    """Refuse to begin a run over another one, or one that has only just begun."""
+    if not options.resume and ((options.out / STATE).exists() or (options.out / LOG).exists()):
         raise ValueError(f"{options.out} holds a run already: go on with --resume, or name another --out")
 
 

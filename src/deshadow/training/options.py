@@ -4,6 +4,7 @@ import argparse
 import ast
 import inspect
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import pairwise
@@ -111,14 +112,19 @@ class Options(Objective):
                 raise ValueError(f"--{name} is a share: it must lie between {low} and {high}")
         for name in ("batch", "size", "ema", "validate_every", "val_count", "val_steps", "log_every"):
             if getattr(self, name) < 1:
-                raise ValueError(f"--{name.replace('_', '-')} must be 1 or more")
+                raise ValueError(f"{flag(name)} must be 1 or more")
         for name in ("images", "minutes", "pause_after"):
-            if getattr(self, name) is not None and getattr(self, name) <= 0:
-                raise ValueError(f"--{name.replace('_', '-')} must be more than 0")
-
+            if getattr(self, name) is not None and not 0 < getattr(self, name) < math.inf:
+                raise ValueError(f"{flag(name)} must be a number above 0")
+        for name in ("invariant", "lag", "rate", "warmup", "weight_decay", "clip", "save_every"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ValueError(f"{flag(name)} must be a number, 0 or above")
+        if self.data is not None and self.out.resolve().is_relative_to(self.data.resolve()):
+            raise ValueError(f"--out {self.out} lies in the data: name another folder")
         model = self.model
         if self.size % model.stride:
             raise ValueError(f"--size must be a multiple of {model.stride} for this model, not {self.size}")
+        model.schedule.times(self.val_steps)
         if self.weighting == "p2" and model.predicts != "noise":
             raise ValueError("--weighting p2 weighs the error of the noise: it goes with --predicts noise")
         if not self.blind and self.pretrain and model.predicts == "correction":
@@ -197,14 +203,18 @@ def add_option(parser: argparse.ArgumentParser, name: str, kind: Any, default: A
     """One option of the type of a field."""
     if get_origin(kind) in (Union, UnionType):
         kind = next(part for part in get_args(kind) if part is not type(None))
-    flag = f"--{name.replace('_', '-')}"
     text = text if default is None else f"{text} ({default})"
     if kind is bool:
-        parser.add_argument(flag, action=argparse.BooleanOptionalAction, default=default, help=text)
+        parser.add_argument(flag(name), action=argparse.BooleanOptionalAction, default=default, help=text)
     elif get_origin(kind) is Literal:
-        parser.add_argument(flag, choices=get_args(kind), default=default, help=text)
+        parser.add_argument(flag(name), choices=get_args(kind), default=default, help=text)
     else:
-        parser.add_argument(flag, type=kind, default=default, metavar=kind.__name__.upper(), help=text)
+        parser.add_argument(flag(name), type=kind, default=default, metavar=kind.__name__.upper(), help=text)
+
+
+def flag(name: str) -> str:
+    """The option of a field."""
+    return f"--{name.replace('_', '-')}"
 
 
 def docstrings(kind: type) -> dict[str, str]:
