@@ -11,16 +11,37 @@ import torch
 from PIL import Image, UnidentifiedImageError
 from torch import Tensor
 
-SUFFIXES = {".png", ".jpg", ".jpeg", ".webp", ".bmp", ".tif", ".tiff"}
+from deshadow.data.occluders import Occluders
+from deshadow.data.pictures import ENDINGS
+from deshadow.data.procedural import draw_backgrounds, draw_occluders
+from deshadow.data.spread import spread
+
 ROOM = 2**30
 """Bytes that a bank may take; of a larger set an even selection is kept."""
+
+
+def open_banks(
+    backgrounds: Path | None,
+    occluders: Path | None,
+    size: int,
+    seed: int,
+    drawn: tuple[int, int],
+    device: torch.device | str = "cpu",
+) -> tuple[Tensor, Occluders]:
+    """Backgrounds and occluders for synthesis: those that are named, or so many `drawn` of each."""
+    if backgrounds is None:
+        surfaces = draw_backgrounds(drawn[0], size, seed, device=device)
+    else:
+        surfaces = load_backgrounds(backgrounds, size).to(device)
+    objects = None if occluders is None else load_silhouettes(occluders)
+    return surfaces, draw_occluders(drawn[1], seed=seed, objects=objects, device=device)
 
 
 def picture_files(source: Path) -> Iterator[tuple[str, bytes]]:
     """Names and bytes of all pictures in a folder (and below) or a tar, in the order of their names."""
     if source.is_dir():
         for path in sorted(
-            path for path in source.rglob("*") if path.suffix.lower() in SUFFIXES and path.is_file()
+            path for path in source.rglob("*") if path.suffix.lower() in ENDINGS and path.is_file()
         ):
             yield str(path.relative_to(source)), path.read_bytes()
         return
@@ -31,7 +52,7 @@ def picture_files(source: Path) -> Iterator[tuple[str, bytes]]:
             members = [
                 member
                 for member in archive
-                if member.isfile() and Path(member.name).suffix.lower() in SUFFIXES
+                if member.isfile() and Path(member.name).suffix.lower() in ENDINGS
             ]
             for member in sorted(members, key=lambda member: member.name):
                 file = archive.extractfile(member)
@@ -63,11 +84,8 @@ def chosen(source: Path, each: int) -> list[tuple[str, bytes]]:
     """Files of a source, thinned out evenly if pictures of `each` bytes would not fit."""
     files = list(picture_files(source))
     if not files:
-        raise ValueError(f"{source} holds no pictures ({', '.join(sorted(SUFFIXES))})")
-    most = max(1, ROOM // each)
-    if len(files) <= most:
-        return files
-    return [files[round(k * (len(files) - 1) / max(1, most - 1))] for k in range(most)]
+        raise ValueError(f"{source} holds no pictures ({', '.join(sorted(ENDINGS))})")
+    return spread(files, max(1, ROOM // each))
 
 
 def open_picture(source: Path, name: str, data: bytes) -> Image.Image:

@@ -7,13 +7,12 @@ import torch
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from deshadow.data.banks import load_backgrounds, load_silhouettes
-from deshadow.data.procedural import draw_backgrounds, draw_occluders
+from deshadow.data.banks import open_banks
 from deshadow.data.recipe import PRESETS, Darkness, Targets
 from deshadow.data.writing import check_folder, write_triplets
 
-DRAWN_BACKGROUNDS = 56
-DRAWN_OCCLUDERS = 32
+DRAWN = 56, 32
+"""Backgrounds, and occluders of each kind, where none are named."""
 
 
 def synth_to_disk(
@@ -53,12 +52,7 @@ def synth_to_disk(
         disable=not console.is_terminal,
     ) as bar:
         task = bar.add_task("banks", total=None)
-        if backgrounds is None:
-            surfaces = draw_backgrounds(DRAWN_BACKGROUNDS, size, seed)
-        else:
-            surfaces = load_backgrounds(backgrounds, size)
-        objects = None if occluders is None else load_silhouettes(occluders)
-        bank = draw_occluders(DRAWN_OCCLUDERS, seed=seed, objects=objects)
+        surfaces, bank = open_banks(backgrounds, occluders, size, seed, DRAWN)
         bar.update(task, description="shadows", total=count)
         return write_triplets(
             out,

@@ -14,6 +14,7 @@ from rich.table import Table
 from deshadow.data.pairs import Layout, PairSet, Problem, Sample, find, list_problems
 from deshadow.data.pictures import save_picture
 from deshadow.data.sheet import Card, draw_sheet
+from deshadow.data.spread import spread
 from deshadow.data.statistics import Statistics, measure_all
 from deshadow.extras import require
 from deshadow.files import write_whole
@@ -145,15 +146,13 @@ def plot_dark_rates(found: Survey, kind: str) -> bytes:
 
 def _cards(found: Survey, count: int) -> tuple[list[Card], str, str]:
     """Triplets from all over the set, evenly spaced, with the title and the note of the sheet."""
-    count = min(count, len(found.samples))
-    places = np.linspace(0, len(found.samples) - 1, count).round().astype(int).tolist()
     cards = []
-    for sample, figures in ((found.samples[place], found.figures[place]) for place in places):
+    for sample, figures in spread(list(zip(found.samples, found.figures, strict=True)), count):
         shift = f"{figures.misalignment:.2f} px" if np.isfinite(figures.misalignment) else "? px"
         dark = f"dark rate {figures.dark_rate:.1f}" if np.isfinite(figures.dark_rate) else "no shadow"
         note = f"{100 * figures.shadow_fraction:.0f} % shadow, {dark}, off by {shift}"
         cards.append(Card(sample.load(), sample.name, note))
-    note = f"{count:,} of {len(found.samples):,} triplets: picture, mask, clean picture"
+    note = f"{len(cards):,} of {len(found.samples):,} triplets: picture, mask, clean picture"
     return cards, _title(found), note
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from deshadow import __version__
 from deshadow.evaluation.gallery import MOST_ERROR, RAMP, data_uri, error_map
 from deshadow.evaluation.metrics import REGIONS
-from deshadow.evaluation.pooling import pool, sharpness
+from deshadow.evaluation.pooling import headline, pool
 from deshadow.evaluation.protocol import Evaluation, Shown
 from deshadow.evaluation.published import TABLES, Published, Row, impossible
 from deshadow.evaluation.record import scores_of, seconds
@@ -58,16 +58,9 @@ def _tables(evaluations: Sequence[Evaluation]) -> str:
 
 
 def _scores(evaluations: Sequence[Evaluation], native: bool) -> str:
-    rows: list[tuple[str, Cells]] = []
-    for evaluation in evaluations:
-        scores = scores_of(evaluation, native)
-        regions = pool(scores)
-        cells = [
-            value
-            for name in REGIONS
-            for value in (regions[name].lab_mae, regions[name].psnr, regions[name].ssim)
-        ]
-        rows.append((evaluation.method.name, [*cells, sharpness(scores)]))
+    rows: list[tuple[str, Cells]] = [
+        (evaluation.method.name, headline(scores_of(evaluation, native))) for evaluation in evaluations
+    ]
     marked = _best([cells for _, cells in rows])
     body = "".join(
         _row(name, cells, digits=(*_DIGITS * 3, 2), best=marked[place])

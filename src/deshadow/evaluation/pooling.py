@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from deshadow.evaluation.metrics import REGIONS, RegionScore, Scores
 
@@ -32,6 +33,13 @@ def sharpness(scores: Iterable[Scores]) -> float:
     pairs = [each.energy for each in scores]
     truth = math.fsum(energy.truth for energy in pairs)
     return math.fsum(energy.result for energy in pairs) / truth if truth else math.nan
+
+
+def headline(scores: Sequence[Scores]) -> list[float]:
+    """LAB error, PSNR and SSIM of each region in order, then the sharpness: the columns of the tables."""
+    regions = pool(scores)
+    columns = ((regions[name].lab_mae, regions[name].psnr, regions[name].ssim) for name in REGIONS)
+    return [*chain.from_iterable(columns), sharpness(scores)]
 
 
 def mean(values: Iterable[float]) -> float:

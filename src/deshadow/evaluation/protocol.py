@@ -15,6 +15,7 @@ from rich.progress import track
 
 from deshadow.data.pairs import PairSet, Problem, Sample, Triplet
 from deshadow.data.pictures import read_grey
+from deshadow.data.spread import spread
 from deshadow.data.statistics import dark_rate, shadow_fraction
 from deshadow.evaluation.instances import InstanceScore, score_instance
 from deshadow.evaluation.methods import Method
@@ -160,12 +161,11 @@ def other_shadows(sample: Sample, mask: Pixels) -> NDArray[np.bool_]:
 
 def choose(pairs: PairSet, limit: int | None) -> tuple[Sample, ...]:
     """All samples of a set, or as many as the limit says, evenly spaced over it."""
-    if limit is None or limit >= len(pairs):
+    if limit is None:
         return pairs.samples
     if limit < 1:
         raise ValueError("nothing would be scored: --limit 1 or more")
-    places = np.linspace(0, len(pairs) - 1, limit).round().astype(int).tolist()
-    return tuple(pairs[place] for place in places)
+    return tuple(spread(pairs.samples, limit))
 
 
 def _progress(

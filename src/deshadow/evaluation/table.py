@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from deshadow.evaluation.metrics import REGIONS
-from deshadow.evaluation.pooling import pool, sharpness
+from deshadow.evaluation.pooling import headline, pool
 from deshadow.evaluation.protocol import Evaluation
 from deshadow.evaluation.record import counts, scores_of, seconds
 
@@ -48,18 +48,9 @@ def score_table(evaluations: Sequence[Evaluation], *, native: bool = False) -> T
             table.add_column(f"{title}\n{heading}", justify="right", no_wrap=True)
     table.add_column("\nsharp", justify="right", no_wrap=True)
     for evaluation in evaluations:
-        scores = scores_of(evaluation, native)
-        regions = pool(scores)
-        cells = [
-            cell
-            for name in REGIONS
-            for cell in (
-                number(regions[name].lab_mae),
-                number(regions[name].psnr),
-                number(regions[name].ssim, 3),
-            )
-        ]
-        table.add_row(evaluation.method.name, *cells, number(sharpness(scores)))
+        columns = headline(scores_of(evaluation, native))
+        cells = [number(value, 3 if place % 3 == 2 else 2) for place, value in enumerate(columns)]
+        table.add_row(evaluation.method.name, *cells)
     return table
 
 

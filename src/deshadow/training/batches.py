@@ -13,11 +13,10 @@ from PIL import Image
 from torch import Tensor
 
 from deshadow.data.augment import Pairs, augment, dilate, kernel_for
-from deshadow.data.banks import load_backgrounds, load_silhouettes
+from deshadow.data.banks import open_banks
 from deshadow.data.keyed import Draws
 from deshadow.data.occluders import Occluders
 from deshadow.data.pairs import find
-from deshadow.data.procedural import draw_backgrounds, draw_occluders
 from deshadow.data.recipe import PRESETS
 from deshadow.data.sample import Sample, Triplet
 from deshadow.data.sloppy import spoil
@@ -29,8 +28,8 @@ Kind = Literal["real", "sunlight", "instances"]
 
 SLOPPY = 0.5
 """Share of the masks that are spoilt as people spoil them; the others are dilated as in the paper."""
-DRAWN_BACKGROUNDS, DRAWN_OCCLUDERS = 48, 12
-"""How many are drawn for a run that brings none of its own."""
+DRAWN = 48, 12
+"""Backgrounds, and occluders of each kind, for a run that brings none of its own."""
 HELD_OUT = 1 << 40
 """Images from this number on are for validation: no run gets so far."""
 GOLDEN = 0.6180339887498949
@@ -126,19 +125,19 @@ def find_split(options: Options, split: str | None, *likely: str) -> tuple[Sampl
 
 
 def banks(options: Options, device: torch.device) -> tuple[Tensor, Occluders]:
-    """Backgrounds and occluders for synthesis: those that were named, or drawn ones."""
-    if options.backgrounds is not None:
-        backgrounds = load_backgrounds(options.backgrounds, options.size).to(device)
-    else:
-        backgrounds = draw_backgrounds(DRAWN_BACKGROUNDS, options.size, options.seed, device=device)
-    objects = None if options.occluders is None else load_silhouettes(options.occluders)
-    return backgrounds, draw_occluders(DRAWN_OCCLUDERS, seed=options.seed, objects=objects, device=device)
+    """Backgrounds and occluders for synthesis."""
+    return open_banks(options.backgrounds, options.occluders, options.size, options.seed, DRAWN, device)
+
+
+def network_mask(mask: Tensor) -> Tensor:
+    """(B, 1, H, W) bool → floats, dilated with k = 21 at 256 pixels as the paper does."""
+    return dilate(mask, kernel_for(min(mask.shape[-2:]))).float()
 
 
 def seen_mask(mask: Tensor, draws: Draws) -> Tensor:
     """(B, 1, H, W) bool → [0, 1]: the mask as the network sees it, dilated as in the paper or spoilt."""
-    dilated = dilate(mask, kernel_for(min(mask.shape[-2:]))).float()
-    return torch.where(draws.chance("mask/sloppy", 1, 1, 1, of=SLOPPY), spoil(mask, draws), dilated)
+    sloppy = draws.chance("mask/sloppy", 1, 1, 1, of=SLOPPY)
+    return torch.where(sloppy, spoil(mask, draws), network_mask(mask))
 
 
 def stack(samples: Sequence[Sample], size: tuple[int, int] | None = None) -> Pairs:

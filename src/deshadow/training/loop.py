@@ -101,8 +101,8 @@ class Run:
             assert self.scores is not None
             return self.scores
         self.journal.say(f"{ending} after {state.images:,} images; go on with --resume")
-        if self.asked:
-            raise Interrupted(signal.Signals(self.asked["signal"]).name)
+        if ending == "stopped":  # agreed among all processes, though the signal may have reached one alone
+            raise Interrupted(signal.Signals(self.asked.get("signal", signal.SIGTERM)).name)
         return self.scores or self.validate()
 
     def step(self) -> None:

@@ -12,8 +12,9 @@ from deshadow.backends import TorchBackend
 from deshadow.data.augment import Pairs
 from deshadow.files import write_whole
 from deshadow.nn.lfg import LFGDiffusion
+from deshadow.training.batches import network_mask
 from deshadow.training.options import Options
-from deshadow.training.validation import network_mask, remove
+from deshadow.training.validation import remove
 
 ROWS, GAP = 8, 4
 

@@ -10,12 +10,13 @@ from torch import Tensor
 from deshadow.arrays import Array
 from deshadow.backends import TorchBackend, condition
 from deshadow.colour import KNEE, WHITE, XYZ_FROM_RGB
-from deshadow.data.augment import Pairs, dilate, kernel_for
+from deshadow.data.augment import Pairs
 from deshadow.data.keyed import Draws
 from deshadow.data.light import linear
+from deshadow.data.spread import spread
 from deshadow.nn.lfg import LFGDiffusion
 from deshadow.sampling import repaint, sample
-from deshadow.training.batches import HELD_OUT, Source, find_split, stack
+from deshadow.training.batches import HELD_OUT, Source, find_split, network_mask, stack
 from deshadow.training.options import Options
 
 CHUNK = 32
@@ -41,9 +42,8 @@ def validation_set(options: Options, source: Source) -> Pairs:
     """(N, …, size, size): the fixed pictures of a run's validations, held-out pairs or synthetic triplets."""
     if options.data is not None:
         samples = find_split(options, options.val_split, "val", "test")
-        count = min(options.val_count, len(samples))
-        spread = [samples[round(k * (len(samples) - 1) / max(1, count - 1))] for k in range(count)]
-        return Pairs(*(view.to(source.device) for view in stack(spread, (options.size, options.size))))
+        pairs = stack(spread(samples, options.val_count), (options.size, options.size))
+        return Pairs(*(view.to(source.device) for view in pairs))
     return source.pairs("sunlight", range(HELD_OUT, HELD_OUT + options.val_count))
 
 
@@ -85,11 +85,6 @@ def remove(backend: TorchBackend, pairs: Pairs, steps: int, seed: int) -> Tensor
             clean = sample(denoise, noise, schedule, steps=steps)
         outputs.append(((clean + 1) * 127.5).round().clamp(0, 255).to(torch.uint8))
     return torch.cat(outputs)
-
-
-def network_mask(mask: Tensor) -> Tensor:
-    """(B, 1, H, W) bool → floats, dilated with k = 21 at 256 pixels as the paper does."""
-    return dilate(mask, kernel_for(min(mask.shape[-2:]))).float()
 
 
 @torch.no_grad()
