@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from deshadow.evaluation.metrics import RegionScore, Scores
-from deshadow.evaluation.pooling import mean, pool, sharpness
+from deshadow.evaluation.pooling import likeness, mean, pool, sharpness
 from deshadow.evaluation.protocol import Evaluation, PictureScore
 
 
@@ -21,7 +21,7 @@ def as_dict(evaluation: Evaluation) -> dict[str, Any]:
         "images": len(evaluation.pictures),
         "regions": {name: _known(asdict(region)) for name, region in pool(small).items()},
         "regions_native": {name: _known(asdict(region)) for name, region in pool(native).items()},
-        **_known({"sharpness": sharpness(small), "sharpness_native": sharpness(native)}),
+        **_gradients(small, native),
         "counts": counts(evaluation),
         "parameters": evaluation.method.parameters,
         **_known({"seconds_per_picture": seconds(evaluation)}),
@@ -87,9 +87,20 @@ def _picture(picture: PictureScore) -> dict[str, Any]:
         "seconds": round(picture.seconds, 4),
         "regions": _regions(picture.small),
         "regions_native": _regions(picture.native),
-        **_known({"sharpness": sharpness([picture.small]), "sharpness_native": sharpness([picture.native])}),
+        **_gradients([picture.small], [picture.native]),
         **extra,
     }
+
+
+def _gradients(small: Sequence[Scores], native: Sequence[Scores]) -> dict[str, Any]:
+    return _known(
+        {
+            "sharpness": sharpness(small),
+            "sharpness_native": sharpness(native),
+            "likeness": likeness(small),
+            "likeness_native": likeness(native),
+        }
+    )
 
 
 def _regions(scores: Scores) -> dict[str, dict[str, Any]]:
