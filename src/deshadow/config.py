@@ -190,9 +190,10 @@ def config_from_json(text: str) -> Config:
 
 
 def _shape(fields: dict[str, Any]) -> UNetShape:
-    return UNetShape(
-        **{name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
-    )
+    frozen: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()
+    }
+    return UNetShape(**frozen)
 
 
 def _foreign(error: Exception) -> str:
