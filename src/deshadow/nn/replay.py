@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Callable
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -27,7 +27,7 @@ class Replay:
 
     KEPT = 8
 
-    def __init__(self, function: Callable[..., Tensor]) -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
         self.recordings: OrderedDict[Shapes, Recording] = OrderedDict()
         self.lock = Lock()
@@ -49,7 +49,7 @@ class Replay:
             return recording.output.clone()
 
 
-def record(function: Callable[..., Tensor], inputs: tuple[Tensor | None, ...]) -> Recording:
+def record(function: Callable[..., Any], inputs: tuple[Tensor | None, ...]) -> Recording:
     """Run a function until it has settled on its kernels, then record it."""
     places = tuple(None if each is None else each.clone() for each in inputs)
     stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]

@@ -12,10 +12,9 @@ from deshadow.backends import TorchBackend, condition
 from deshadow.data.augment import Pairs
 from deshadow.data.keyed import Draws
 from deshadow.data.light import lab
-from deshadow.data.spread import spread
 from deshadow.nn.lfg import LFGDiffusion
 from deshadow.sampling import repaint, sample
-from deshadow.training.batches import HELD_OUT, Source, find_split, network_mask, stack
+from deshadow.training.batches import HELD_OUT, Source, held_out_pairs, network_mask
 from deshadow.training.options import Options
 
 CHUNK = 32
@@ -38,9 +37,7 @@ class Validation(NamedTuple):
 def validation_set(options: Options, source: Source) -> Pairs:
     """(N, …, size, size): the fixed pictures of a run's validations, held-out pairs or synthetic triplets."""
     if options.data is not None:
-        samples = find_split(options, options.val_split, "val", "test")
-        pairs = stack(spread(samples, options.val_count), (options.size, options.size))
-        return Pairs(*(view.to(source.device) for view in pairs))
+        return held_out_pairs(options, source.device)
     return source.pairs("sunlight", range(HELD_OUT, HELD_OUT + options.val_count))
 
 
@@ -54,6 +51,15 @@ def validate(model: LFGDiffusion, pairs: Pairs, steps: int = 1, seed: int = 0) -
         deviation = latent_deviation(model, pairs)
         worth = errors(remove(WithoutLatent(model, device), pairs, steps, seed), pairs)[0] - shadow
     return Validation(shadow, non_shadow, everywhere, psnr(removed, pairs.clean), deviation, worth)
+
+
+def describe(scores: Validation) -> str:
+    """A validation in one line."""
+    return (
+        f"LAB error {scores.shadow:.2f} in the shadow, {scores.non_shadow:.2f} outside, "
+        f"{scores.all:.2f} in all; {scores.psnr:.2f} dB; latent deviation {scores.latent_deviation:.3f}, "
+        f"worth {scores.latent_worth:+.2f}"
+    )
 
 
 class WithoutLatent(TorchBackend):
