@@ -1,4 +1,4 @@
-"""The curves of a run, drawn from its log: those of the paper's appendix B and the latent's, or a detector's."""
+"""The curves of a run, drawn from its log: those of the paper's appendix B, the latent's, a detector's."""
 
 import io
 from pathlib import Path
