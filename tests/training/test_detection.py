@@ -78,7 +78,7 @@ def test_some_views_are_without_their_shadow_and_have_an_empty_mask(tmp_path: Pa
 
 
 def test_dark_things_lie_under_the_shadow_and_change_nothing_else() -> None:
-    textures, occluders = open_banks(None, None, 48, 0, (4, 2))
+    textures, occluders = open_banks(None, None, 48, 0, (7, 2))
     clean = torch.full((16, 3, 48, 48), 0.8)
     picture = clean.clone()
     picture[..., 24:] *= 0.5  # the right half lies in shadow
