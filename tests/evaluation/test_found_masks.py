@@ -1,6 +1,7 @@
 import json
 import re
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from deshadow.arrays import Array
 from deshadow.config import DETECTORS, DetectorConfig
 from deshadow.data.pairs import find
 from deshadow.evaluation import command, finding
+from deshadow.evaluation.choices import Masks
 from deshadow.evaluation.command import Outputs, run, run_detector
 from deshadow.evaluation.methods import Method, Request
 from deshadow.evaluation.resize import bicubic, nearest
@@ -22,7 +24,8 @@ class Dark:
 
     def __call__(self, picture: Array) -> Array:
         assert picture.shape == (1, 3, 256, 256)
-        return (1 - picture.mean(1)[:, None]) / 2
+        dark: Array = (1 - picture.mean(1)[:, None]) / 2
+        return dark
 
 
 @pytest.fixture
@@ -85,8 +88,8 @@ def test_detection_is_written_and_what_cannot_be_read_is_named(scenes: Path, tmp
 
 @pytest.mark.usefixtures("opened")
 def test_removal_with_detected_masks_is_scored_in_the_true_regions(scenes: Path, tmp_path: Path) -> None:
-    for mask in ("given", "detected"):
-        run(scenes, Request(["input", "gain"]), Outputs(json=tmp_path / f"{mask}.json"), mask=mask)  # type: ignore[arg-type]
+    for mask in get_args(Masks):
+        run(scenes, Request(["input", "gain"]), Outputs(json=tmp_path / f"{mask}.json"), mask=mask)
     given, detected = (json.loads((tmp_path / f"{mask}.json").read_text()) for mask in ("given", "detected"))
     assert (given["mask"], detected["mask"]) == ("given", "detected")
     (untouched, gain), (found_untouched, found_gain) = given["methods"], detected["methods"]
@@ -98,7 +101,8 @@ def test_removal_with_detected_masks_is_scored_in_the_true_regions(scenes: Path,
 def test_the_command_prints_one_row(scenes: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from deshadow.cli import main
 
-    main(["evaluate", str(scenes), "--detection"])
+    with pytest.raises(SystemExit, match="0"):
+        main(["evaluate", str(scenes), "--detection"])
     said = capsys.readouterr().out
     assert re.search(r"^ *0\.\d{3} +0\.\d{3} +\d+\.\d\d", said, re.MULTILINE)
     assert "3 pictures" in said
