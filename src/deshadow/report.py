@@ -10,9 +10,11 @@ def models_table(size: int = 256) -> Table:
     """The presets with their parameters, and the GFLOP of one pass on a picture of size × size."""
     if size < 1:
         raise ValueError(f"a picture of size {size} has no pixels: give a size of 1 or more")
-    table = Table(title=f"Presets: parameters in millions, GFLOP of one pass at {size}×{size}")
+    table = Table(
+        title=f"Presets: parameters in millions, GFLOP of one pass at {size}×{size}", pad_edge=False
+    )
     table.add_column("preset", style="bold")
-    for heading in ("denoiser", "fusion", "encoder", "all", "GFLOP", "fold"):
+    for heading in ("denoiser", "fusion", "guide", "all", "GFLOP", "fold"):
         table.add_column(heading, justify="right")
     table.add_column("predicts")
     for name, config in PRESETS.items():

@@ -300,7 +300,10 @@ def test_lpips_gets_pictures_from_minus_one_to_one(scenes: Path, monkeypatch: py
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--compare", "input", "--mask", "detected"], "no detector of shadows yet"),
+        (["--compare", "input", "--mask", "detected", "--detector", "sun"], "no weights 'sun'"),
+        (["--detection", "--detector", "sun"], "no weights 'sun'"),
+        (["--detection", "--compare", "input"], "scores the detector alone"),
+        (["--detection", "--report", "there"], "shows what was removed: leave it out"),
         (["--weights", "x.safetensors", "--mode", "quick"], "evaluates the network alone: --mode network"),
         (["--compare", "input", "--mode", "removal"], "evaluates the network alone: --mode network"),
         (["--compare", "input", "--seed", "-1"], "must not be negative"),
