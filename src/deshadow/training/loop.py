@@ -3,7 +3,7 @@
 import math
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from copy import deepcopy
 from typing import Any
@@ -14,7 +14,7 @@ from torch.nn.parallel import DistributedDataParallel
 from deshadow import checkpoint
 from deshadow.data.augment import Pairs
 from deshadow.nn.lfg import LFGDiffusion
-from deshadow.training.batches import open_source
+from deshadow.training.batches import Source, open_source
 from deshadow.training.journal import LOG, Journal, bar, clock
 from deshadow.training.objectives import Criterion, Losses
 from deshadow.training.options import Options
@@ -29,10 +29,17 @@ MOST_ROLLBACKS = 3
 """In a row, before training is given up."""
 
 
-def train(options: Options) -> Validation:
-    """Run training to its end, or to a pause; the scores of the last validation."""
+Lesson = Callable[[LFGDiffusion, Any], torch.nn.Module]
+"""Makes of a model and its options what gives the losses of a batch, as `Criterion` does."""
+
+
+def train(options: Options, *, lesson: Lesson | None = None, source: Source | None = None) -> Validation:
+    """Run training to its end, or to a pause; the scores of the last validation.
+
+    Another lesson than the paper's takes the place of `Criterion`; a source that is open already is used.
+    """
     with joined(options.device) as world, interruptible() as asked:
-        run = Run(options, world, asked)
+        run = Run(options, world, asked, lesson or Criterion, source)
         try:
             return run.go()
         finally:
@@ -46,7 +53,9 @@ class Interrupted(Exception):  # noqa: N818 (not an error: the state is saved)
 class Run:
     """One call of training: what is fixed in it, and where it stands."""
 
-    def __init__(self, options: Options, world: World, asked: dict[str, int]) -> None:
+    def __init__(
+        self, options: Options, world: World, asked: dict[str, int], lesson: Lesson, source: Source | None
+    ) -> None:
         if options.batch % world.size:
             raise ValueError(f"--batch {options.batch} does not divide among {world.size} processes")
         self.options, self.world, self.asked = options, world, asked
@@ -54,12 +63,12 @@ class Run:
             check_folder(options)
         torch.set_float32_matmul_precision("high")
         self.state = new_state(options, world)
-        self.source = open_source(options, world.device)
+        self.source = source or open_source(options, world.device)
         self.pairs: Pairs = validation_set(options, self.source)
         if world.leads:
             options.out.mkdir(parents=True, exist_ok=True)
         self.journal = Journal(options.out, quiet=not world.leads)
-        self.criterion = self.wrapped()
+        self.criterion = self.wrapped(lesson)
         self.began, self.checked = time.monotonic(), (self.state.images, self.state.elapsed)
         self.resumed = self.saved = self.state.elapsed
         self.pace = 0.0  # seconds an image; not known yet
@@ -70,10 +79,10 @@ class Run:
         self.rollbacks = 0
         self.scores: Validation | None = None
 
-    def wrapped(self) -> Any:
+    def wrapped(self, lesson: Lesson) -> Any:
         """The model with its losses, compiled and spread as the options and the machine have it."""
         options, on_gpu = self.options, self.world.device.type == "cuda"
-        criterion: torch.nn.Module = Criterion(self.state.model, options).to(self.world.device)
+        criterion = lesson(self.state.model, options).to(self.world.device)
         if options.compiled if options.compiled is not None else on_gpu:
             # The networks, not the losses around them: both stages then share what was compiled.
             for network in (self.state.model.denoiser, self.state.model.guide):

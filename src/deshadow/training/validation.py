@@ -41,10 +41,15 @@ class Validation(NamedTuple):
 def validation_set(options: Options, source: Source) -> Pairs:
     """(N, …, size, size): the fixed pictures of a run's validations, held-out pairs or synthetic triplets."""
     if options.data is not None:
-        samples = find_split(options, options.val_split, "val", "test")
-        pairs = stack(spread(samples, options.val_count), (options.size, options.size))
-        return Pairs(*(view.to(source.device) for view in pairs))
+        return held_out(options, source.device)
     return source.pairs("sunlight", range(HELD_OUT, HELD_OUT + options.val_count))
+
+
+def held_out(options: Options, device: torch.device) -> Pairs:
+    """(N, …, size, size): the pairs of the data that a run is validated on."""
+    samples = find_split(options, options.val_split, "val", "test")
+    pairs = stack(spread(samples, options.val_count), (options.size, options.size))
+    return Pairs(*(view.to(device) for view in pairs))
 
 
 def validate(model: LFGDiffusion, pairs: Pairs, steps: int = 1, seed: int = 0) -> Validation:
