@@ -134,11 +134,10 @@ def ablate(options: Ablation) -> Path:
         if not done(options.out / INPUT):
             record(options.out / INPUT, figures(opened()[1].picture, opened()[1]))
         for name in waiting:
-            place = options.names.index(name) + 1
-            say(f"row {place} of {len(options.names)}: {name}")
-            left = math.inf
-            if options.pause_after is not None:
-                left = options.pause_after - (time.monotonic() - began) / 60
+            left = (options.pause_after or math.inf) - (time.monotonic() - began) / 60
+            if name == waiting[0]:
+                left = max(left, 1e-3)  # however long opening took, every call gets on
+            say(f"row {options.names.index(name) + 1} of {len(options.names)}: {name}")
             if left <= 0 or not try_row(options, name, *opened(), left):
                 say("paused; the same command goes on")
                 break

@@ -23,7 +23,7 @@ from deshadow.training.options import Options
 from deshadow.training.validation import held_out
 
 CHUNK = 16
-TRUTH = "the true picture"
+TRUTH = "knowing the true picture"
 
 Denoise = Callable[[Tensor, int], Tensor]
 
@@ -102,13 +102,19 @@ def collapse_to_files(
     size: int = 256,
     steps: int = 10,
     seed: int = 0,
-    device: str = "cpu",
+    device: str = "auto",
 ) -> tuple[Path, Path]:
     """The picture of two checkpoints on a data set, and its figures as JSON beside it."""
-    if output.suffix == ".json":
+    if output.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise ValueError(f"{output} is to be a picture: name a .png, .svg or .pdf")
     options = Options(images=1, data=data, val_split=split, size=size, val_count=count)
-    pairs = held_out(options, torch.device(device))
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        place = torch.empty(0, device=device).device
+    except (RuntimeError, AssertionError) as error:  # torch asserts that it was built for the device
+        raise ValueError(f"torch cannot use the device {device!r} here: {error}") from error
+    pairs = held_out(options, place)
     found = collapse(weights, pairs, count=count, steps=steps, seed=seed)
     figures = output.with_suffix(".json")
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -127,21 +133,21 @@ def draw_collapse(found: Mapping[str, Any], output: Path) -> Path:
     low = min(each[:, 1:].min() for each in points.values())
     high = max(each[:, 1:].max() for each in points.values())
     edge = 0.05 * (high - low)
-    dots = None
     for panel, (title, each) in zip(panels, points.items(), strict=False):
         panel.axline((low, low), (high, high), color="0.5", linestyle="--", linewidth=1, zorder=0)
+        if title != TRUTH:
+            panel.scatter(*points[TRUTH][:, 1:].T, color="0.85", s=24, zorder=0)
         dots = panel.scatter(each[:, 1], each[:, 2], c=each[:, 0], cmap="viridis", s=10, alpha=0.8)
         panel.set(xlim=(low - edge, high + edge), ylim=(low - edge, high + edge), aspect="equal")
         panel.set_xlabel("mean of $y_t$")
-        distance = models[title]["distance"]
-        panel.set_title(f"{title}\ndistance from the diagonal {distance:.3f}", fontsize=9)
+        name = title if title != TRUTH else f"{title} (grey beside)"
+        panel.set_title(f"{name}\noff the diagonal by {models[title]['distance']:.3f}", fontsize=9)
     panels[0].set_ylabel("mean of the predicted $y_{t-1}$")
     figure.colorbar(dots, ax=panels[len(models) - 1], label="t", shrink=0.8)
     for title, model in models.items():
         if title != TRUTH:
             panels[-1].plot(*zip(*model["dependence"], strict=True), marker=".", label=title)
-    panels[-1].set_ylim(bottom=0)
-    panels[-1].set_xlabel("t")
+    panels[-1].set(ylim=(0, None), xlabel="t", box_aspect=1)
     panels[-1].set_title("how much the estimate moves\nwith another $y_t$, of 255", fontsize=9)
     panels[-1].legend(frameon=False, fontsize=8)
     for panel in panels:

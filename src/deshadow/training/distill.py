@@ -30,7 +30,7 @@ from deshadow.training.loop import train
 from deshadow.training.objectives import Batch, Criterion, Losses, invariant_loss
 from deshadow.training.options import Options, chosen
 from deshadow.training.state import WEIGHTS
-from deshadow.training.validation import held_out, remove, validation_set
+from deshadow.training.validation import remove, validation_set
 
 FIXED = ("pretrain", "blind", "val_steps")
 """Options of training that have no place here: there is one stage, and the student is scored in its steps."""
@@ -87,14 +87,14 @@ def main(arguments: Sequence[str] | None = None) -> Path:
 
 def distill(options: Distillation) -> Path:
     """Train a student to its end, or to a pause, and compare it with its teacher; the folder of the run."""
-    teacher = load_teacher(options)
-    if options.compiled if options.compiled is not None else device_of(options).type == "cuda":
+    teacher, source = load_teacher(options), open_source(options, device_of(options))
+    if options.compiled if options.compiled is not None else source.device.type == "cuda":
         for network in (teacher.denoiser, teacher.guide):
             if network is not None:
                 network.compile()
-    train(options, lesson=partial(Taught, teacher=teacher))
+    train(options, lesson=partial(Taught, teacher=teacher), source=source)
     if int(os.environ.get("RANK", "0")) == 0 and read_log(options.out)[-1]["kind"] == "end":
-        compare(options)
+        compare(options, validation_set(options, source))
     return options.out
 
 
@@ -121,7 +121,7 @@ class Taught(Criterion):
         self.options = options
         self.teacher = teacher.eval().requires_grad_(requires_grad=False)
         length = model.config.schedule.length
-        times = torch.tensor(model.config.schedule.times(options.student_steps)[:-1])
+        times = torch.tensor(model.config.schedule.times(options.student_steps)[-2::-1])
         # Batches come with any timestep from 1 on: each stands for one that the student will visit.
         self.register_buffer(
             "visited", times[(torch.arange(length + 1) - 1).clamp(min=0) * len(times) // length]
@@ -165,13 +165,8 @@ class Taught(Criterion):
         return self.signal[t].view(-1, 1, 1, 1), self.spread[t].view(-1, 1, 1, 1)
 
 
-def compare(options: Distillation) -> Path:
+def compare(options: Distillation, pairs: Pairs) -> Path:
     """Tab. 5 for a teacher and its student: distilled.md and distilled.json in the folder of the run."""
-    device = device_of(options)
-    if options.data is not None:
-        pairs = held_out(options, device)
-    else:
-        pairs = validation_set(options, open_source(options, device))
     found: dict[str, Any] = {"pictures": len(pairs.picture)}
     results = {}
     for name, weights, steps in (
@@ -180,7 +175,7 @@ def compare(options: Distillation) -> Path:
     ):
         model = checkpoint.load(weights)
         parameters = sum(parameter.numel() for parameter in model.parameters())
-        backend = TorchBackend(model, str(device))
+        backend = TorchBackend(model, str(pairs.picture.device))
         results[name] = remove(backend, pairs, steps, options.seed)
         found[name] = {
             "parameters": parameters,

@@ -39,7 +39,7 @@ def train(options: Options, *, lesson: Lesson | None = None, source: Source | No
     Another lesson than the paper's takes the place of `Criterion`; a source that is open already is used.
     """
     with joined(options.device) as world, interruptible() as asked:
-        run = Run(options, world, asked, lesson or Criterion, source)
+        run = Run(options, world, asked, lesson, source)
         try:
             return run.go()
         finally:
@@ -54,7 +54,12 @@ class Run:
     """One call of training: what is fixed in it, and where it stands."""
 
     def __init__(
-        self, options: Options, world: World, asked: dict[str, int], lesson: Lesson, source: Source | None
+        self,
+        options: Options,
+        world: World,
+        asked: dict[str, int],
+        lesson: Lesson | None = None,
+        source: Source | None = None,
     ) -> None:
         if options.batch % world.size:
             raise ValueError(f"--batch {options.batch} does not divide among {world.size} processes")
@@ -68,7 +73,7 @@ class Run:
         if world.leads:
             options.out.mkdir(parents=True, exist_ok=True)
         self.journal = Journal(options.out, quiet=not world.leads)
-        self.criterion = self.wrapped(lesson)
+        self.criterion = self.wrapped(lesson or Criterion)
         self.began, self.checked = time.monotonic(), (self.state.images, self.state.elapsed)
         self.resumed = self.saved = self.state.elapsed
         self.pace = 0.0  # seconds an image; not known yet

@@ -23,4 +23,5 @@ def transplant(path_or_name: str, config: ModelConfig, seed: int, output: Path) 
         raise ValueError(f"nothing in {path_or_name} fits the networks of this run: leave --init out")
     tensors = {name: given[name].astype(np.float32) if name in fits else fresh[name] for name in fresh}
     checkpoint.write(output, config, tensors)
-    return sum(fresh[name].size for name in fits) / sum(tensor.size for tensor in fresh.values())
+    share: float = sum(fresh[name].size for name in fits) / sum(tensor.size for tensor in fresh.values())
+    return share
