@@ -82,9 +82,12 @@ def distill(*options: Annotated[str, Parameter(allow_leading_hyphen=True, show=F
 
     require("train", "torch", "matplotlib")
     from deshadow.training.curves import draw_curves
+    from deshadow.training.distill import TABLE
     from deshadow.training.distill import main as start
 
     folder = start(options)
+    if (folder / TABLE).exists():  # not yet, where it was paused
+        print((folder / TABLE).read_text(encoding="utf-8"))  # noqa: T201
     print(draw_curves(folder))  # noqa: T201
 
 

@@ -225,6 +225,12 @@ def test_what_is_wrong_is_said_before_any_row_is_begun(
     assert not (tmp_path / "out").exists()
 
 
+def test_several_processes_are_refused(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(ValueError, match="runs in one process"):
+        ablate(ablation(data, tmp_path, "--images", "4"))
+
+
 @pytest.mark.parametrize("command", ["ablate", "distill"])
 def test_it_imports_nothing_beyond_torch_numpy_pillow_and_safetensors(command: str) -> None:
     code = f"""

@@ -140,6 +140,7 @@ def draw_collapse(found: Mapping[str, Any], output: Path) -> Path:
         dots = panel.scatter(each[:, 1], each[:, 2], c=each[:, 0], cmap="viridis", s=10, alpha=0.8)
         panel.set(xlim=(low - edge, high + edge), ylim=(low - edge, high + edge), aspect="equal")
         panel.set_xlabel("mean of $y_t$")
+        panel.locator_params(nbins=6)
         name = title if title != TRUTH else f"{title} (grey beside)"
         panel.set_title(f"{name}\noff the diagonal by {models[title]['distance']:.3f}", fontsize=9)
     panels[0].set_ylabel("mean of the predicted $y_{t-1}$")
@@ -150,6 +151,8 @@ def draw_collapse(found: Mapping[str, Any], output: Path) -> Path:
     panels[-1].set(ylim=(0, None), xlabel="t", box_aspect=1)
     panels[-1].set_title("how much the estimate moves\nwith another $y_t$, of 255", fontsize=9)
     panels[-1].legend(frameon=False, fontsize=8)
+    about = f"{found['pictures']} pictures, {found['steps']} steps from noise to each"
+    figure.supxlabel(about, fontsize=8, color="0.4")
     for panel in panels:
         panel.spines[["top", "right"]].set_visible(False)
     buffer = io.BytesIO()

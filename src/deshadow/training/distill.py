@@ -32,6 +32,7 @@ from deshadow.training.options import Options, chosen
 from deshadow.training.state import WEIGHTS
 from deshadow.training.validation import remove, validation_set
 
+TABLE = "distilled.md"
 FIXED = ("pretrain", "blind", "val_steps")
 """Options of training that have no place here: there is one stage, and the student is scored in its steps."""
 
@@ -186,7 +187,7 @@ def compare(options: Distillation, pairs: Pairs) -> Path:
     between = figures(results["student"], pairs._replace(clean=results["teacher"]))
     found["between"] = between["regions"]
     write_whole(options.out / "distilled.json", json.dumps(found, indent=1, allow_nan=False).encode() + b"\n")
-    path = options.out / "distilled.md"
+    path = options.out / TABLE
     write_whole(path, markdown(found).encode())
     return path
 
