@@ -194,6 +194,8 @@ def test_rows_start_from_given_weights_as_far_as_these_fit(data: Path, tmp_path:
         shares[name] = record["from_init"]
     assert shares["ours"] == 1
     assert 0.9 < shares["coarse"] < 1
+    with pytest.raises(ValueError, match=r"begun with init start\.safetensors, not None"):
+        ablate(ablation(data, tmp_path / "out", *more[:4], *more[6:]))
 
 
 def test_a_row_is_not_gone_on_with_under_other_options(data: Path, whole: Path) -> None:

@@ -38,7 +38,7 @@ from deshadow.training.world import joined
 BEGUN = "options.json"
 """In the folder of a row: what it was begun with."""
 MAY_DIFFER = {
-    *("out", "init", "backgrounds", "occluders", "skip_problems"),
+    *("out", "backgrounds", "occluders", "skip_problems"),
     *("resume", "pause_after", "device", "compiled", "bfloat16"),
     *("save_every", "log_every", "validate_every"),
 }
@@ -88,7 +88,7 @@ class Ablation(Options):
     def row(self, name: str) -> Options:
         """The training run of a row."""
         common = {each.name: getattr(self, each.name) for each in fields(Options)}
-        changes = {"out": self.out / name, "init": None, "lag": 0, **ROWS[name]}
+        changes = {"out": self.out / name, "lag": 0, **ROWS[name]}
         if name == "lagged":
             changes["lag"] = self.lag
         if "predicts" in changes:
@@ -137,7 +137,8 @@ def ablate(options: Ablation) -> Path:
             left = (options.pause_after or math.inf) - (time.monotonic() - began) / 60
             if name == waiting[0]:
                 left = max(left, 1e-3)  # however long opening took, every call gets on
-            say(f"row {options.names.index(name) + 1} of {len(options.names)}: {name}")
+            if left > 0:
+                say(f"row {options.names.index(name) + 1} of {len(options.names)}: {name}")
             if left <= 0 or not try_row(options, name, *opened(), left):
                 say("paused; the same command goes on")
                 break
@@ -147,10 +148,11 @@ def ablate(options: Ablation) -> Path:
     finally:
         tables = write_tables(options.out)
     draw_from_rows(options, lambda: opened()[1], anew=bool({"ours", "no-fusion"} & set(waiting)))
-    failed = [name for name, found in read_records(options.out).items() if "failed" in found]
+    records = read_records(options.out)
+    failed = [name for name in options.names if "failed" in records.get(name, {})]
     if failed:
-        reasons = f"{failed[0]} ({read_records(options.out)[failed[0]]['failed']})"
-        raise ValueError(f"failed: {', '.join([reasons, *failed[1:]])}; see {tables}, then try again")
+        first = f"{failed[0]} ({records[failed[0]]['failed']})"
+        raise ValueError(f"failed: {', '.join([first, *failed[1:]])}; see {tables}, then try again")
     return tables
 
 
@@ -180,7 +182,8 @@ def run_row(options: Ablation, name: str, source: Source, pairs: Pairs, left: fl
     resumes = (row.out / STATE).exists()
     if not resumes:  # killed before it saved anything: there is nothing to go on with
         (row.out / LOG).unlink(missing_ok=True)
-    write_whole(row.out / BEGUN, json.dumps(comparable(row)).encode())
+    begun = comparable(row)
+    write_whole(row.out / BEGUN, json.dumps(begun).encode())
     changes: dict[str, Any] = {"resume": resumes}
     share = None
     if options.init is not None:
@@ -209,7 +212,7 @@ def run_row(options: Ablation, name: str, source: Source, pairs: Pairs, left: fl
             "latent_deviation": validation.latent_deviation if alive else None,
             "latent_worth": validation.latent_worth if alive else None,
             "from_init": share,
-            "options": comparable(row),
+            "options": begun,
         },
     )
     return True
@@ -228,10 +231,13 @@ def done(folder: Path) -> bool:
 
 
 def comparable(row: Options) -> dict[str, Any]:
-    """What makes a row what it is; of the data its name, as it may lie elsewhere the next time."""
+    """What makes a row what it is; of files their names, as they may lie elsewhere the next time."""
     found: dict[str, Any] = json.loads(row.to_json())
-    data = None if row.data is None else row.data.resolve().name
-    return {name: value for name, value in found.items() if name not in MAY_DIFFER} | {"data": data}
+    names = {
+        "data": None if row.data is None else row.data.resolve().name,
+        "init": None if row.init is None else Path(row.init).name,
+    }
+    return {name: value for name, value in found.items() if name not in MAY_DIFFER} | names
 
 
 def check_begun(row: Options) -> None:
