@@ -17,7 +17,7 @@ from deshadow.nn.lfg import LFGDiffusion
 from deshadow.training.journal import LOG, Journal, bar, clock
 from deshadow.training.options import Options
 from deshadow.training.state import STATE, WEIGHTS, State, load_snapshot
-from deshadow.training.tasks import task_of
+from deshadow.training.tasks import Task, task_of
 from deshadow.training.world import World, joined
 
 EXPLOSION = 10.0
@@ -26,13 +26,14 @@ MOST_ROLLBACKS = 3
 """In a row, before training is given up."""
 
 
-def train(options: Options) -> Any:
+def train(options: Options, *, task: Task | None = None, source: Any = None) -> Any:
     """Run training to its end, or to a pause; the scores of the last validation.
 
-    They are a `validation.Validation` of a remover, a `detection.Detection` of a detector.
+    They are a `validation.Validation` of a remover, a `detection.Detection` of a detector. By default
+    the task is that of the options; a source that is open already is used.
     """
     with joined(options.device) as world, interruptible() as asked:
-        run = Run(options, world, asked)
+        run = Run(options, world, asked, task, source)
         try:
             return run.go()
         finally:
@@ -46,15 +47,23 @@ class Interrupted(Exception):  # noqa: N818 (not an error: the state is saved)
 class Run:
     """One call of training: what is fixed in it, and where it stands."""
 
-    def __init__(self, options: Options, world: World, asked: dict[str, int]) -> None:
+    def __init__(
+        self,
+        options: Options,
+        world: World,
+        asked: dict[str, int],
+        task: Task | None = None,
+        source: Any = None,
+    ) -> None:
         if options.batch % world.size:
             raise ValueError(f"--batch {options.batch} does not divide among {world.size} processes")
-        self.options, self.world, self.asked, self.task = options, world, asked, task_of(options)
+        self.options, self.world, self.asked = options, world, asked
+        self.task = task or task_of(options)
         if world.leads:
             check_folder(options)
         torch.set_float32_matmul_precision("high")
         self.state = new_state(options, world)
-        self.source = self.task.source(options, world.device)
+        self.source = source or self.task.source(options, world.device)
         self.held = self.task.validation_set(options, self.source)
         if world.leads:
             options.out.mkdir(parents=True, exist_ok=True)

@@ -6,7 +6,7 @@ import inspect
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import MISSING, asdict, dataclass, fields, replace
 from itertools import pairwise
 from pathlib import Path
 from types import UnionType
@@ -214,23 +214,43 @@ RECIPES: dict[str, dict[str, Any]] = {
 
 
 def parse(arguments: Sequence[str]) -> Options:
-    """Options from a command line; `--recipe` sets defaults that the others override."""
-    first = argparse.ArgumentParser(add_help=False)
-    first.add_argument("--recipe")
-    first.add_argument("--preset")
-    known = first.parse_known_args(arguments)[0]
+    """Options from a command line."""
+    return Options(**chosen(arguments, Options, "deshadow train", "Train a model."))
+
+
+def chosen(
+    arguments: Sequence[str],
+    kind: type[Options],
+    command: str,
+    about: str,
+    *,
+    first: Sequence[str] = (),
+    without: Sequence[str] = (),
+) -> dict[str, Any]:
+    """What a command line says of each field but those left out; `--recipe` sets defaults that it overrides.
+
+    The fields in `first` are given by their place; one that has a default may be left out.
+    """
+    before = argparse.ArgumentParser(add_help=False)
+    before.add_argument("--recipe")
+    before.add_argument("--preset")
+    known = before.parse_known_args(arguments)[0]
     recipe = known.recipe or (known.preset if known.preset in DETECTORS else "light")
     if recipe not in RECIPES:
         raise ValueError(f"unknown recipe {recipe!r}: choose from {', '.join(RECIPES)}")
-    parser = Parser(prog="deshadow train", description="Train a model.")
+    parser = Parser(prog=command, description=about)
+    kinds, helps = get_type_hints(kind), docstrings(kind)
+    options = {each.name: each for each in fields(kind) if each.name not in without}
+    for name in first:
+        default = options.pop(name).default
+        many = None if default is MISSING else "?"
+        parser.add_argument(name, nargs=many, type=plain(kinds[name]), metavar=name.upper(), help=helps[name])
     parser.add_argument("--recipe", default="light", metavar="NAME", help=f"{', '.join(RECIPES)} (light)")
-    kinds, helps = get_type_hints(Options), docstrings(Options)
-    for each in fields(Options):
-        default = RECIPES[recipe].get(each.name, each.default)
-        add_option(parser, each.name, kinds[each.name], default, helps[each.name])
-    chosen = vars(parser.parse_args(arguments))
-    del chosen["recipe"]
-    return Options(**chosen)
+    for name, each in options.items():
+        add_option(parser, name, kinds[name], RECIPES[recipe].get(name, each.default), helps[name])
+    found = vars(parser.parse_intermixed_args(arguments))
+    del found["recipe"]
+    return found
 
 
 class Parser(argparse.ArgumentParser):
@@ -238,13 +258,12 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> Any:
         """Raise what the command line turns into one line."""
-        raise ValueError(f"{message} (deshadow train --help lists the options)")
+        raise ValueError(f"{message} ({self.prog} --help lists the options)")
 
 
 def add_option(parser: argparse.ArgumentParser, name: str, kind: Any, default: Any, text: str) -> None:
     """One option of the type of a field."""
-    if get_origin(kind) in (Union, UnionType):
-        kind = next(part for part in get_args(kind) if part is not type(None))
+    kind = plain(kind)
     text = text if default is None else f"{text} ({default})"
     if kind is bool:
         parser.add_argument(flag(name), action=argparse.BooleanOptionalAction, default=default, help=text)
@@ -252,6 +271,13 @@ def add_option(parser: argparse.ArgumentParser, name: str, kind: Any, default: A
         parser.add_argument(flag(name), choices=get_args(kind), default=default, help=text)
     else:
         parser.add_argument(flag(name), type=kind, default=default, metavar=kind.__name__.upper(), help=text)
+
+
+def plain(kind: Any) -> Any:
+    """The type of a field, without the None that it may be instead."""
+    if get_origin(kind) not in (Union, UnionType):
+        return kind
+    return next(part for part in get_args(kind) if part is not type(None))
 
 
 def flag(name: str) -> str:
@@ -262,7 +288,7 @@ def flag(name: str) -> str:
 def docstrings(kind: type) -> dict[str, str]:
     """The docstring behind each field of a class and of what it inherits."""
     found = {}
-    for each in kind.__mro__[:-1]:
+    for each in reversed(kind.__mro__[:-1]):
         body = ast.parse(inspect.getsource(each)).body[0]
         assert isinstance(body, ast.ClassDef)
         for before, after in pairwise(body.body):

@@ -1,0 +1,233 @@
+"""Distillation: a student that gives in few steps what a teacher gives in many (Tab. 5).
+
+`python -m deshadow.training.distill` is `deshadow distill` with torch, numpy, Pillow and safetensors alone.
+"""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from deshadow import checkpoint
+from deshadow.backends import TorchBackend
+from deshadow.data.augment import Pairs
+from deshadow.files import write_whole
+from deshadow.nn.lfg import LFGDiffusion
+from deshadow.prediction import clean_from, diffuse, noise_from
+from deshadow.training.batches import open_source
+from deshadow.training.endings import ended
+from deshadow.training.figures import COLUMNS, cell, cells, figures, table_lines
+from deshadow.training.journal import read_log
+from deshadow.training.loop import train
+from deshadow.training.objectives import Batch, Criterion, Losses, invariant_loss
+from deshadow.training.options import Options, chosen
+from deshadow.training.state import WEIGHTS
+from deshadow.training.tasks import REMOVAL
+from deshadow.training.validation import remove, validation_set
+
+TABLE = "distilled.md"
+FIXED = ("pretrain", "blind", "val_steps")
+"""Options of training that have no place here: there is one stage, and the student is scored in its steps."""
+
+
+@dataclass(frozen=True)
+class Distillation(Options):
+    """A training run whose target is what a teacher makes of y_t, for the most part."""
+
+    out: Path = Path("runs/distilled")
+    """Folder of the run: state, weights, log, pictures, and the comparison with the teacher."""
+    teacher: str = ""
+    """The weights to learn from, a path or a name; of any preset that has the same noise schedule."""
+    teacher_steps: int = 4
+    """Steps that the teacher takes from y_t to its result."""
+    student_steps: int = 1
+    """Steps that the student is to take: it learns at the timesteps where they are taken."""
+    truth: float = 0.2
+    """Share of the true picture in the target; the rest is the teacher's result."""
+    latent: float = 0.1
+    """Weight of the pull of the student's latent to the teacher's, where both have one; 0: its own way."""
+    pretrain: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.truth <= 1:
+            raise ValueError("--truth is a share: it must lie between 0 and 1")
+        if not 0 <= self.latent < float("inf"):
+            raise ValueError("--latent must be a number, 0 or above")
+        self.model.schedule.times(self.teacher_steps)
+        if self.model.unconditional:
+            raise ValueError("a student that sees nothing cannot follow a teacher: leave --sees out")
+
+    def recipe(self) -> str:
+        """As for any run; of the teacher the file's name, and not its place."""
+        return json.dumps(json.loads(super().recipe()) | {"teacher": Path(self.teacher).name})
+
+
+def parse(arguments: Sequence[str]) -> Distillation:
+    """A distillation from a command line."""
+    about = "Train a student that gives in few steps what a teacher gives in many."
+    found = chosen(
+        arguments, Distillation, "deshadow distill", about, first=["teacher", "data"], without=FIXED
+    )
+    if found["teacher"] is None:
+        raise ValueError("name the teacher: deshadow distill WEIGHTS DATA")
+    return Distillation(**found, val_steps=found["student_steps"])
+
+
+def main(arguments: Sequence[str] | None = None) -> Path:
+    """Distil, and give the folder of the run; what a user can cause ends in one line and exit code 2."""
+    return ended(lambda: distill(parse(sys.argv[1:] if arguments is None else arguments)))
+
+
+def distill(options: Distillation) -> Path:
+    """Train a student to its end, or to a pause, and compare it with its teacher; the folder of the run."""
+    teacher, source = load_teacher(options), open_source(options, device_of(options))
+    if options.compiled if options.compiled is not None else source.device.type == "cuda":
+        for network in (teacher.denoiser, teacher.guide):
+            if network is not None:
+                network.compile()
+    task = replace(REMOVAL, criterion=partial(Taught, teacher=teacher))
+    train(options, task=task, source=source)
+    if int(os.environ.get("RANK", "0")) == 0 and read_log(options.out)[-1]["kind"] == "end":
+        compare(options, validation_set(options, source))
+    return options.out
+
+
+def load_teacher(options: Distillation) -> LFGDiffusion:
+    """The teacher, if there is something to learn from it."""
+    teacher = checkpoint.load(options.teacher)
+    config = teacher.config
+    if config.unconditional:
+        raise ValueError(f"the teacher {options.teacher} sees no picture: there is nothing to learn from it")
+    if config.schedule != options.model.schedule:
+        raise ValueError(f"the teacher {options.teacher} has another noise schedule than the student")
+    if options.size % config.stride:
+        raise ValueError(f"--size must be a multiple of {config.stride} for the teacher, not {options.size}")
+    return teacher
+
+
+class Taught(Criterion):
+    """A student with its losses: towards its teacher's result, and towards its teacher's latent."""
+
+    visited: Tensor
+
+    def __init__(self, model: LFGDiffusion, options: Distillation, teacher: LFGDiffusion) -> None:
+        super().__init__(model, options)
+        self.options = options
+        self.teacher = teacher.eval().requires_grad_(requires_grad=False)
+        length = model.config.schedule.length
+        times = torch.tensor(model.config.schedule.times(options.student_steps)[-2::-1])
+        # Batches come with any timestep from 1 on: each stands for one that the student will visit.
+        self.register_buffer(
+            "visited", times[(torch.arange(length + 1) - 1).clamp(min=0) * len(times) // length]
+        )
+
+    def joint_loss(self, batch: Batch) -> Losses:
+        """The simple loss (Eq. 7) towards the teacher's result, and a loss on the guidance."""
+        batch = batch._replace(t=self.visited[batch.t])
+        a, s = self.level(batch.t)
+        noisy = diffuse(batch.clean, batch.noise, a, s)
+        with torch.no_grad():
+            latent = self.teacher.encode(batch.picture, batch.mask)
+            taught = self.taught(noisy, batch, latent).clamp(-1, 1)
+        mixed = self.options.truth * batch.clean + (1 - self.options.truth) * taught
+        # The same y_t, as if it had come from the target: so any kind of prediction is led there.
+        lesson = batch._replace(clean=mixed, noise=noise_from(mixed, noisy, a, s))
+        guidance = self.model.encode(batch.picture, batch.mask)
+        denoiser = self.simple_loss(lesson, batch.picture, guidance)
+        if self.options.latent and self.model.config.guidance == self.teacher.config.guidance == "latent":
+            assert guidance is not None
+            assert latent is not None
+            guide = self.options.latent * invariant_loss(guidance, latent)
+        else:
+            guide = self.guide_loss(batch, guidance)
+        return Losses(denoiser + guide, denoiser, guide)
+
+    def taught(self, noisy: Tensor, batch: Batch, guidance: Tensor | None) -> Tensor:
+        """(B, 3, H, W): where the teacher's DDIM steps lead from y_t, each picture from its own t."""
+        kind, steps = self.teacher.config.predicts, self.options.teacher_steps
+        for k in range(steps):
+            now, then = (torch.round(batch.t - j * (batch.t / steps)).long() for j in (k, k + 1))
+            now = now.clamp(min=1)
+            (a, s), (a_then, s_then) = self.level(now), self.level(then)
+            output = self.teacher(noisy, now, batch.picture, batch.mask, guidance)
+            clean = clean_from(kind, output.float(), noisy, batch.picture, a, s)
+            noisy = diffuse(clean, noise_from(clean, noisy, a, s), a_then, s_then)
+        return noisy
+
+    def level(self, t: Tensor) -> tuple[Tensor, Tensor]:
+        """(B,) → √ᾱ_t and √(1 − ᾱ_t), (B, 1, 1, 1) each."""
+        return self.signal[t].view(-1, 1, 1, 1), self.spread[t].view(-1, 1, 1, 1)
+
+
+def compare(options: Distillation, pairs: Pairs) -> Path:
+    """Tab. 5 for a teacher and its student: distilled.md and distilled.json in the folder of the run."""
+    found: dict[str, Any] = {"pictures": len(pairs.picture)}
+    results = {}
+    for name, weights, steps in (
+        ("teacher", checkpoint.locate(options.teacher), options.teacher_steps),
+        ("student", options.out / WEIGHTS, options.student_steps),
+    ):
+        model = checkpoint.load(weights)
+        parameters = sum(parameter.numel() for parameter in model.parameters())
+        backend = TorchBackend(model, str(pairs.picture.device))
+        results[name] = remove(backend, pairs, steps, options.seed)
+        found[name] = {
+            "parameters": parameters,
+            "steps": steps,
+            "seconds": seconds(backend, pairs, steps),
+            **figures(results[name], pairs),
+        }
+    between = figures(results["student"], pairs._replace(clean=results["teacher"]))
+    found["between"] = between["regions"]
+    write_whole(options.out / "distilled.json", json.dumps(found, indent=1, allow_nan=False).encode() + b"\n")
+    path = options.out / TABLE
+    write_whole(path, markdown(found).encode())
+    return path
+
+
+def markdown(found: dict[str, Any]) -> str:
+    """The comparison for reading."""
+    rows = [
+        [
+            name,
+            cell(found[name]["parameters"] / 1e6),
+            cell(found[name]["steps"], 0),
+            cell(found[name]["seconds"], 3),
+            *cells(found[name]),
+        ]
+        for name in ("teacher", "student")
+    ]
+    shadow, everywhere = (cell(found["between"][name]["lab_mae"]) for name in ("shadow", "all"))
+    lines = table_lines(["", "parameters (M)", "steps", "time (s)", *COLUMNS], rows)
+    lines += ["", f"LAB difference between both: {shadow} in the shadow, {everywhere} everywhere."]
+    return "\n".join(lines) + "\n"
+
+
+def seconds(backend: TorchBackend, pairs: Pairs, steps: int, tries: int = 5) -> float:
+    """The median time of one picture by itself."""
+    times = []
+    for k in range(tries + 1):
+        one = Pairs(*(view[k % len(view)][None] for view in pairs))
+        began = time.perf_counter()
+        remove(backend, one, steps, 0).cpu()
+        times.append(time.perf_counter() - began)
+    return sorted(times[1:])[tries // 2]  # the first one warms up
+
+
+def device_of(options: Options) -> torch.device:
+    """Where a run computes: the GPU, if there is one and it is not left aside."""
+    on_gpu = options.device != "cpu" and torch.cuda.is_available()
+    return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0"))) if on_gpu else torch.device("cpu")
+
+
+if __name__ == "__main__":
+    main()

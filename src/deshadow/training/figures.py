@@ -1,0 +1,51 @@
+"""The figures of results on a set of pairs: those of `deshadow.evaluation`, for what training holds."""
+
+import math
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from typing import Any
+
+from torch import Tensor
+
+from deshadow.data.augment import Pairs
+from deshadow.evaluation.metrics import score
+from deshadow.evaluation.pooling import pool, sharpness
+
+COLUMNS = ("LAB S", "LAB N", "LAB A", "PSNR S", "PSNR N", "PSNR A", "SSIM S", "sharpness")
+"""What `cells` gives: in the shadow, outside it, everywhere."""
+
+
+def figures(removed: Tensor, pairs: Pairs) -> dict[str, Any]:
+    """(N, 3, H, W) of 8 bits against the truth: `regions` with LAB error, PSNR and SSIM, and `sharpness`."""
+    results, truths = (view.permute(0, 2, 3, 1).cpu().numpy() for view in (removed, pairs.clean))
+    with ThreadPoolExecutor() as threads:
+        scores = list(threads.map(score, results, truths, pairs.mask[:, 0].cpu().numpy()))
+    regions = {name: known(asdict(region)) for name, region in pool(scores).items()}
+    return {"regions": regions, **known({"sharpness": sharpness(scores)})}
+
+
+def cells(found: Mapping[str, Any]) -> list[str]:
+    """The figures of one result as the columns of a table."""
+    regions = found["regions"]
+    errors, ratios = ([regions[name][kind] for name in regions] for kind in ("lab_mae", "psnr"))
+    columns = [cell(value) for value in (*errors, *ratios)]
+    return [*columns, cell(regions["shadow"]["ssim"], 3), cell(found["sharpness"])]
+
+
+def cell(value: float | None, digits: int = 2) -> str:
+    """A number, or a dash where there is none."""
+    return "–" if value is None else f"{value:,.{digits}f}"
+
+
+def table_lines(headings: list[str], rows: list[list[str]]) -> list[str]:
+    """A table in Markdown."""
+    return [f"| {' | '.join(row)} |" for row in (headings, ["---"] * len(headings), *rows)]
+
+
+def known(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The same for JSON: None where a number is not one."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in values.items()
+    }

@@ -1,0 +1,104 @@
+"""The tables of an ablation: which rows there are, and what they say, in Markdown and JSON."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from deshadow.files import write_whole
+from deshadow.training.figures import COLUMNS, cell, cells, table_lines
+
+RECORD = "row.json"
+"""In the folder of a row: its figures, or why it failed."""
+INPUT = "input"
+"""The folder of the row that no network has touched."""
+
+NOISE = {"predicts": "noise", "norm": "l2"}
+BASELINE = {"guidance": "none", "fusion": "none", **NOISE}
+
+ROWS: dict[str, dict[str, Any]] = {
+    "ours": {},
+    "no-fusion": {"fusion": "none"},
+    "lagged": {"fusion": "none"},
+    "no-guidance": {"guidance": "none"},
+    "colour": {"guidance": "colour"},
+    "coarse": {"guidance": "coarse"},
+    "no-invariant": {"invariant": 0.0},
+    # Eq. 7, 10, 11 and 12 as the paper writes them, with the weights of its appendix B.
+    "noise": {**NOISE, "weighting": "p2", "invariant": 1.0, "anchored": False, "blind": False},
+    "palette": {"sees": "picture", **BASELINE},
+    "repaint": {"sees": "nothing", **BASELINE},
+}
+"""In which options each row differs from the whole."""
+
+TABLES: dict[str, dict[str, str]] = {
+    "Fusion of y_t (Tab. 3)": {
+        "no-fusion": "without fusion",
+        "lagged": "lagged posterior",
+        "ours": "dense fusion (ours)",
+    },
+    "Guidance (Tab. 4)": {
+        "no-guidance": "none",
+        "colour": "invariant colour map",
+        "coarse": "coarse deshadowed picture",
+        "no-invariant": "latent, without invariant loss",
+        "ours": "latent (ours)",
+    },
+    "Further rows": {
+        INPUT: "the shadow picture itself",
+        "noise": "the paper's objective (ε, P2)",
+        "palette": "Palette",
+        "repaint": "RePaint",
+        "ours": "ours",
+    },
+}
+"""The rows of each table, by their names, with what they are called there."""
+
+RUN_COLUMNS = ("steps", "images", "minutes", "latent deviation", "latent worth")
+
+
+def read_records(folder: Path) -> dict[str, dict[str, Any]]:
+    """The rows of an ablation that are done or failed."""
+    paths = {name: folder / name / RECORD for name in (INPUT, *ROWS)}
+    return {name: json.loads(path.read_text()) for name, path in paths.items() if path.exists()}
+
+
+def write_tables(folder: Path) -> Path:
+    """Write tables.md and tables.json from whatever rows the folder holds; the path of the first."""
+    records = read_records(folder)
+    tables = {
+        title: [{"row": name, "title": text, **records.get(name, {})} for name, text in rows.items()]
+        for title, rows in TABLES.items()
+    }
+    write_whole(folder / "tables.json", json.dumps(tables, indent=1, allow_nan=False).encode() + b"\n")
+    path = folder / "tables.md"
+    write_whole(path, markdown(records).encode())
+    return path
+
+
+def markdown(records: dict[str, dict[str, Any]]) -> str:
+    """The tables for reading."""
+    lines = [
+        "S, N, A: in the shadow, outside it, everywhere. LAB: mean absolute difference summed over channels, "
+        'the field\'s "RMSE". PSNR in dB. Sharpness: 1 is as sharp as the truth. Latent worth: how much the '
+        "LAB error in the shadow grows when the latent is replaced by its mean.",
+    ]
+    for title, rows in TABLES.items():
+        body = [row_cells(text, records.get(name)) for name, text in rows.items()]
+        lines += ["", f"## {title}", "", *table_lines(["row", *COLUMNS, *RUN_COLUMNS], body)]
+    return "\n".join(lines) + "\n"
+
+
+def row_cells(title: str, found: dict[str, Any] | None) -> list[str]:
+    """One row; where it has no figures, why."""
+    if found is None or "failed" in found:
+        why = "not run" if found is None else f"failed: {found['failed']}".replace("|", "/")
+        return [f"{title} ({why})", *["–"] * (len(COLUMNS) + len(RUN_COLUMNS))]
+    return [
+        title,
+        *cells(found),
+        cell(found.get("steps"), 0),
+        cell(found.get("images"), 0),
+        cell(found.get("minutes"), 1),
+        cell(found.get("latent_deviation"), 3),
+        cell(found.get("latent_worth")),
+    ]
