@@ -71,7 +71,7 @@ class Run:
         self.criterion = self.wrapped()
         self.began, self.checked = time.monotonic(), (self.state.images, self.state.elapsed)
         self.resumed = self.saved = self.state.elapsed
-        self.pace = 0.0  # seconds an image; not known yet
+        self.standstill = self.state.standstill
         self.sums = torch.zeros(len(self.task.losses), device=world.device)
         self.next_check = self.state.images + options.log_every
         self.good = self.state.snapshot()
@@ -98,8 +98,11 @@ class Run:
         self.journal.write("begin", state.images, options=options.to_json())
         self.began = time.monotonic()
         ending = "done" if self.progress() >= 1 else ""
+        first = state.steps
         while not ending:
             self.step()
+            if state.steps == first + 1:
+                self.standstill += time.monotonic() - self.began
             asked = self.asked and self.world.size == 1  # several must agree first, at the next check
             if asked or state.images >= self.next_check or self.progress() >= 1:
                 ending = self.check()
@@ -147,10 +150,10 @@ class Run:
         Compiling takes its time but moves nothing: a run that spent a quarter of its budget on it has
         only begun.
         """
-        images, elapsed = self.state.images, self.state.elapsed
-        pace = self.pace or (elapsed / images if images else 0.0)
+        images, (checked, elapsed) = self.state.images, self.checked
+        pace = (elapsed - self.state.standstill) / checked if checked else 0.0
         # Between two checks time is told by the pace, so that all processes agree on it.
-        left = budget - self.checked[1] - (images - self.checked[0]) * pace
+        left = budget - elapsed - (images - checked) * pace
         return images * pace / (images * pace + left) if left > 0 else 1.0
 
     def stage(self) -> int:
@@ -163,9 +166,8 @@ class Run:
         options, state, world = self.options, self.state, self.world
         before, seen = self.checked[0], state.images - self.checked[0]
         values = world.mean((self.sums * (options.batch / seen)).tolist())
-        elapsed, stop = world.agreed([self.resumed + time.monotonic() - self.began, float(bool(self.asked))])
-        # The fastest so far: the first steps, which compile, say nothing about those to come.
-        self.pace = min(self.pace or math.inf, (elapsed - self.checked[1]) / seen)
+        now = self.resumed + time.monotonic() - self.began
+        elapsed, state.standstill, stop = world.agreed([now, self.standstill, float(bool(self.asked))])
         speed = seen / (elapsed - self.checked[1])
         self.checked, state.elapsed = (state.images, elapsed), elapsed
         self.next_check = state.images + options.log_every
@@ -200,9 +202,9 @@ class Run:
         self.rollbacks += 1
         if self.rollbacks > MOST_ROLLBACKS:
             raise ValueError(f"the loss is {loss} again and again: begin anew with a smaller --rate")
-        images, elapsed = self.state.images, self.state.elapsed
+        images, elapsed, standstill = self.state.images, self.state.elapsed, self.state.standstill
         self.state.restore(self.good)
-        self.state.images, self.state.elapsed = images, elapsed
+        self.state.images, self.state.elapsed, self.state.standstill = images, elapsed, standstill
         self.journal.write("rollback", images, loss=str(loss), to=self.good.images)
         self.journal.say(f"loss {loss} at {images:,} images: back to the weights of {self.good.images:,}")
         return False

@@ -31,6 +31,8 @@ class State:
     steps: int = 0
     elapsed: float = 0.0
     """Seconds that the run has taken, over all its calls."""
+    standstill: float = 0.0
+    """Seconds of these that went into compiling, with the first step of each call."""
 
     def tensors(self) -> dict[str, Tensor]:
         """Everything that training changes, by name."""
@@ -44,13 +46,14 @@ class State:
     def snapshot(self) -> "Snapshot":
         """A copy in main memory."""
         tensors = {name: tensor.detach().to("cpu", copy=True) for name, tensor in self.tensors().items()}
-        return Snapshot(self.model.config, tensors, self.images, self.steps, self.elapsed)
+        return Snapshot(self.model.config, tensors, self.images, self.steps, self.elapsed, self.standstill)
 
     def restore(self, saved: "Snapshot") -> None:
         """Go back to a snapshot."""
         self.model.load_state_dict(_under("model.", saved.tensors))
         self.average.load_state_dict(_under("average.", saved.tensors))
-        self.images, self.steps, self.elapsed = saved.images, saved.steps, saved.elapsed
+        self.images, self.steps = saved.images, saved.steps
+        self.elapsed, self.standstill = saved.elapsed, saved.standstill
         self.optimizer.state.clear()
         fused = bool(self.optimizer.param_groups[0]["fused"])
         for name, parameter in self.model.named_parameters():
@@ -80,10 +83,12 @@ class Snapshot:
     images: int
     steps: int
     elapsed: float
+    standstill: float = 0.0
 
     def save(self, folder: Path, options: str) -> None:
         """Write it as the run's state; the one before survives if this fails."""
-        counters = {"images": self.images, "steps": self.steps, "elapsed": self.elapsed}
+        names = ("images", "steps", "elapsed", "standstill")
+        counters = {name: getattr(self, name) for name in names}
         arrays = {name: tensor.numpy() for name, tensor in self.tensors.items()}
         checkpoint.write(
             folder / STATE, self.config, arrays, {"counters": json.dumps(counters), "options": options}
