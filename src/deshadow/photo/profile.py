@@ -187,8 +187,9 @@ def _inverse(curve: Floats) -> Floats:
 
 
 def _look_up(table: Floats, values: Floats) -> Floats:
-    found: Floats = table[(values * _GRID + 0.5).astype(np.int32).clip(0, _GRID)]
-    return found
+    places = values * np.float32(_GRID)
+    places += np.float32(0.5)
+    return table.take(places.astype(np.int32), mode="clip")
 
 
 def _encoded(light: Floats) -> Floats:
