@@ -53,18 +53,15 @@ def open_picture(image: Any) -> Opened:
     raise ValueError(f"a {type(image).__name__} is no picture: give {_KINDS}")
 
 
-def open_mask(mask: Any) -> tuple[Floats, ...]:
-    """(H, W) in [0, 1], 1 is shadow: one, or as many as a tensor (B, 1, H, W) holds.
-
-    Integers are scaled by what they can hold, unless they are zeros and ones already.
-    """
+def open_mask(mask: Any) -> tuple[NDArray[Any], ...]:
+    """(h, w) or (h, w, C), in the numbers that it holds: one, or as many as a tensor (B, 1, H, W) has."""
     if is_tensor(mask):
-        values = mask.detach().cpu().float().numpy() if mask.is_floating_point() else mask.cpu().numpy()
-        if values.ndim == 4 and values.shape[1] == 1:
-            return tuple(_unit_mask(each[0]) for each in values)
-        return (_unit_mask(values[0] if values.ndim == 3 and values.shape[0] == 1 else values),)
+        values = mask.detach().cpu()
+        values = (values.float() if values.is_floating_point() else values).numpy()
+        batch = values if values.ndim == 4 else values[None]
+        return tuple(each.transpose(1, 2, 0) if each.ndim == 3 else each for each in batch)
     if isinstance(mask, np.ndarray):
-        return (_unit_mask(mask[..., 0] if mask.ndim == 3 and mask.shape[2] == 1 else mask),)
+        return (mask,)
     if isinstance(mask, bytes | bytearray | memoryview):
         photo = read(bytes(mask), "the mask")
     elif isinstance(mask, str | Path):
@@ -73,13 +70,20 @@ def open_mask(mask: Any) -> tuple[Floats, ...]:
         photo = read_image(mask)
     else:
         raise ValueError(f"a {type(mask).__name__} is no mask: give {_KINDS}")
-    if photo.codes.max() <= 1:
-        level = photo.codes[..., 0].astype(np.float32)
-    else:
-        level = photo.pixels.mean(axis=2)
-    if photo.alpha is not None:  # painted on nothing: what is clear is no shadow
-        level = level * np.divide(photo.alpha, photo.top, dtype=np.float32)
-    return (level,)
+    codes = photo.codes if photo.codes.shape[2] < 4 else photo.pixels
+    return (codes if photo.alpha is None else np.concatenate([codes, photo.alpha[..., None]], axis=2),)
+
+
+def through(image: Any, mask: Any, relit: Callable[[Floats, NDArray[Any] | None], Change | None]) -> Any:
+    """The picture after `relit`, which gets each of its pictures with the mask for it; of the same kind."""
+    opened = open_picture(image)
+    masks: Sequence[NDArray[Any] | None] = [None] if mask is None else open_mask(mask)
+    if len(masks) not in (1, len(opened.pictures)):
+        raise ValueError(
+            f"{len(masks)} masks do not fit {len(opened.pictures)} pictures: give one, or one for each"
+        )
+    pairs = zip(opened.pictures, list(masks) * (len(opened.pictures) // len(masks)), strict=True)
+    return opened.finish([relit(picture, each) for picture, each in pairs])
 
 
 def is_tensor(image: object) -> bool:
@@ -199,24 +203,3 @@ def _depth(array: NDArray[Any]) -> type:
     if array.dtype.itemsize <= 1 or (array.dtype != np.uint16 and array.max() <= 255):
         return np.uint8
     return np.uint16
-
-
-def _unit_mask(mask: NDArray[Any]) -> Floats:
-    """(H, W) of any numbers → [0, 1]."""
-    if mask.ndim == 3 and mask.shape[2] in (3, 4):
-        mask = (
-            mask[..., :3].mean(axis=2)
-            if np.issubdtype(mask.dtype, np.floating)
-            else mask[..., :3].max(axis=2)
-        )
-    if mask.ndim != 2 or 0 in mask.shape:
-        raise ValueError(f"a mask must be (H, W), not {mask.shape}")
-    values = mask.astype(np.float32)
-    if not np.isfinite(values).all() or values.min() < 0:
-        raise ValueError("a mask must hold numbers from 0, no shadow, to 1, or to 255 if they are integers")
-    if np.issubdtype(mask.dtype, np.floating):
-        if values.max() > 1:
-            raise ValueError("a mask of floats must lie in 0 to 1: divide by 255, or clip it")
-        return values
-    top = next((top for top in (1, 255, 65535) if values.max() <= top), float(values.max()))
-    return values / np.float32(top)
