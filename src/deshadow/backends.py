@@ -71,15 +71,16 @@ def condition(backend: Backend, picture: Array, mask: Array) -> Callable[[Array,
     return denoise
 
 
-def open_backend(path_or_name: str | Path, device: str = "auto") -> Backend:
+def open_backend(path_or_name: str | Path, device: str = "auto", threads: int = 0) -> Backend:
     """The best runtime for a checkpoint: torch on a GPU, else onnxruntime if it has graphs, else torch.
 
-    `device` is auto, cpu, or any device of torch (cuda, cuda:1, mps).
+    `device` is auto, cpu, or any device of torch (cuda, cuda:1, mps); `threads` is of onnxruntime, 0 takes
+    every core.
     """
     path = locate(path_or_name)
     config = remover_config(path, read_header(path)[0])
     chosen = _runtime(path, config, device)
-    return OnnxBackend(path) if chosen == "onnxruntime" else TorchBackend(load(path), chosen)
+    return OnnxBackend(path, threads) if chosen == "onnxruntime" else TorchBackend(load(path), chosen)
 
 
 def open_detector(path_or_name: str | Path, device: str = "auto", threads: int = 0) -> "Detector":

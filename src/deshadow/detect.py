@@ -20,7 +20,7 @@ def probability(detector: Detector, pixels: Field) -> Field:
     local fits of the probability to the luminance (a guided filter whose guide is the photo).
     """
     height, width = pixels.shape[:2]
-    small = resized(pixels, *fit_within(height, width, SEEN)).clip(0, 1)
+    small = resized(pixels, *fit_within((height, width), SEEN)).clip(0, 1)
     seen = np.ascontiguousarray(small.transpose(2, 0, 1)[None] * 2 - 1, np.float32)
     found: Field = np.asarray(detector(seen)[0, 0], np.float32)
     if found.shape == (height, width):

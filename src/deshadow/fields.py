@@ -8,9 +8,10 @@ Field = NDArray[np.float32]
 """(H, W) or (H, W, C)."""
 
 
-def fit_within(height: int, width: int, longest: int) -> tuple[int, int]:
-    """(height, width) of the same shape whose longer side is at most so long, one pixel at the least."""
-    scale = min(1.0, longest / max(height, width))
+def fit_within(size: tuple[int, ...], longest: int) -> tuple[int, int]:
+    """(height, width) → the same shape, its longer side at most so long and no side under one pixel."""
+    height, width = size
+    scale = min(1.0, longest / max(size))
     return max(1, round(height * scale)), max(1, round(width * scale))
 
 
@@ -65,9 +66,11 @@ def explained(guide: Field, field: Field, radius: int, least: float) -> tuple[Fi
     if field.ndim > guide.ndim:
         guide = guide[..., None]
     mean, field_mean = box(guide, radius), box(field, radius)
-    variance = np.maximum(box(guide * guide, radius) - mean * mean, 0)
-    slope = (box(guide * field, radius) - mean * field_mean) / (variance + np.float32(least))
-    return box(slope, radius), box(field_mean - slope * mean, radius)
+    variance: Field = np.maximum(box(guide * guide, radius) - mean * mean, np.float32(0))
+    together: Field = box(guide * field, radius) - mean * field_mean
+    slope: Field = together / (variance + np.float32(least))
+    offset: Field = field_mean - slope * mean
+    return box(slope, radius), box(offset, radius)
 
 
 def guided(guide: Field, field: Field, radius: int, least: float) -> Field:
@@ -91,7 +94,8 @@ class Enlarged:
         low, share = self._low[rows], self._share[rows, None, None]
         high = np.minimum(low + 1, len(self._lines) - 1)
         lines = self._lines[:, columns]
-        return lines[low] * (1 - share) + lines[high] * share
+        wanted: Field = lines[low] * (np.float32(1) - share) + lines[high] * share
+        return wanted
 
 
 def _places(before: int, after: int) -> tuple[NDArray[np.intp], Field]:

@@ -58,7 +58,7 @@ def instances(mask: Mask, threshold: float = 0.5) -> Labels:
     """
     height, width = mask.shape
     inside = mask > threshold
-    small = fit_within(height, width, _LABELLED)
+    small = fit_within((height, width), _LABELLED)
     reduced = inside if small == mask.shape else resized(inside.astype(np.float32), *small) > 0.25
     found = label(reduced)
     sizes = np.bincount(found.ravel())
@@ -117,7 +117,7 @@ def reach(chosen: Chosen, dilate: int, feather: float) -> Field:
     stay is touched.
     """
     height, width = chosen.mask.shape
-    small = fit_within(height, width, SEEN)
+    small = fit_within((height, width), SEEN)
     seen = resized(chosen.mask, *small, Image.Resampling.BOX).clip(0, 1)
     wide = widened(seen, dilate)
     radius = round(feather)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deshadow.colour import LUMINANCE
-from deshadow.fields import Enlarged, Field, explained, guided, resized, smooth
+from deshadow.fields import Enlarged, Field, box, explained, guided, resized, smooth
 
 _RADIUS = 3
 """Of the local fits, in pixels of the small picture."""
@@ -32,8 +32,8 @@ _STRIP = 1 << 20
 class Relighting:
     """The light that a shadow took: at each pixel of the small picture, for each channel.
 
-    log gain = slope · log(luminance + dark) + level. The slope is 0 but at the edge of a shadow, where it lets
-    the full-resolution picture say on which side of the edge each of its pixels lies.
+    log gain = slope · log(luminance + dark) + level. The slope is 0 but at the edge of a shadow, where it
+    lets the full-resolution picture say on which side of the edge each of its pixels lies.
     """
 
     slope: Field
@@ -41,7 +41,7 @@ class Relighting:
     level: Field
     """(h, w, 3)"""
     lift: Field
-    """(h, w, 3): linear light to be added after the gain."""
+    """(h, w, 3): linear light to be added after the gain, about as fine as the small picture holds."""
 
 
 def fit(shadow: Field, clean: Field, weight: Field) -> Relighting:
@@ -52,7 +52,7 @@ def fit(shadow: Field, clean: Field, weight: Field) -> Relighting:
     before, after = linear(shadow), linear(clean)
     log_gain = edge_kept_gain(before, after, weight)
     lit = before * np.exp(log_gain)
-    lift = smooth(after - lit, _COARSE) * weight[..., None]
+    lift = box(box(after - lit, 1), 1) * weight[..., None]
     guide = log_luminance(before)
     slope, level = explained(guide, log_gain, _EDGE_RADIUS, _FLAT)
     return Relighting(slope, level, lift)
