@@ -174,7 +174,7 @@ def _with_mask(found: Found, place: Path | None, mask: Path | None) -> Job:
 
 def _identity(path: Path) -> tuple[int, int] | None:
     try:
-        found = path.stat()
+        found = path.resolve().stat()  # resolved, since a folder on the way may be made later
     except OSError:
         return None
     return found.st_dev, found.st_ino

@@ -96,7 +96,7 @@ def say(outcome: Outcome, console: Console) -> None:
     console.print(line, highlight=False, markup=False)
 
 
-def report_text(outcomes: Sequence[Outcome], options: Options) -> str:
+def report_text(outcomes: Sequence[Outcome], options: "Options") -> str:
     """The report as JSON: version, options, and an entry for each photo."""
     report: dict[str, Any] = {
         "version": __version__,
