@@ -22,7 +22,7 @@ def dark(pixels: np.ndarray) -> np.ndarray:
 @pytest.fixture
 def photo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two shadows on grey, found by a detector that tells dark from light."""
-    monkeypatch.setattr(Remover, "detector", dark)
+    monkeypatch.setattr(Remover, "detector", staticmethod(dark))
     codes = np.full((90, 120, 3), 200, np.uint8)
     codes[10:70, 10:50] = 40
     codes[30:60, 80:100] = 50
@@ -34,7 +34,7 @@ def photo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_mask_is_white_in_the_shadows_and_the_overlay_numbers_them(
     photo: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    mask, overlay = photo.with_name("mask.png"), photo.with_name("seen/overlay.jpg")
+    mask, overlay = photo.with_name("mask.png"), photo.parent / "seen/overlay.jpg"
     with pytest.raises(SystemExit) as end:
         main(["detect", str(photo), "-o", str(mask), "--overlay", str(overlay)])
     assert not end.value.code
@@ -59,7 +59,7 @@ def test_detect_refuses_in_one_line(
 ) -> None:
     before = photo.read_bytes()
     with pytest.raises(SystemExit) as end:
-        main(["detect", str(photo), "-o", str(photo.with_name(output))])
+        main(["detect", str(photo), "-o", str(photo.parent / output)])
     printed = capsys.readouterr()
     assert end.value.code == 2
     assert words in printed.err
