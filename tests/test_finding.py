@@ -16,7 +16,8 @@ from deshadow.remover import Remover
 
 def dark(pixels: np.ndarray) -> np.ndarray:
     """(B, 3, H, W) in [-1, 1] → a detector's answer: what is dark is shadow."""
-    return (pixels.mean(axis=1, keepdims=True) < -0.2).astype(np.float32)
+    found: np.ndarray = pixels.mean(axis=1, keepdims=True) < -0.2
+    return found.astype(np.float32)
 
 
 @pytest.fixture

@@ -62,7 +62,8 @@ def test_camera_raw_is_developed_and_written_as_deep_tiff(tmp_path: Path) -> Non
         assert photo.codes.dtype == np.uint16
         assert photo.codes.shape[2] == 3
     written = read(photo.encode())
-    assert (written.format, written.codes.dtype) == ("TIFF", np.uint16)
+    assert written.format == "TIFF"
+    assert written.codes.dtype == np.uint16
     assert np.array_equal(written.codes, photo.codes)
 
 
@@ -70,8 +71,8 @@ def mosaic() -> bytes:
     """A grey DNG of 64 × 48, as a sensor with a Bayer filter sees it."""
     samples = np.full((48, 64), 20_000, "<u2")
     tags: dict[int, tuple[int, Any]] = {
-        254: (4, 0), 256: (4, 64), 257: (4, 48), 258: (3, 16), 259: (3, 1), 262: (3, 32803), 271: (2, "Maker"),
-        272: (2, "Model"), 273: (4, 0), 274: (3, 1), 277: (3, 1), 278: (4, 48), 279: (4, samples.nbytes),
+        254: (4, 0), 256: (4, 64), 257: (4, 48), 258: (3, 16), 259: (3, 1), 262: (3, 32803),
+        271: (2, "Maker"), 272: (2, "Model"), 273: (4, 0), 274: (3, 1), 277: (3, 1), 278: (4, 48), 279: (4, samples.nbytes),
         284: (3, 1), 33421: (3, (2, 2)), 33422: (1, bytes([0, 1, 1, 2])), 50706: (1, bytes([1, 4, 0, 0])),
         50708: (2, "Maker Model"), 50714: (4, 0), 50717: (4, 65535),
         50721: (10, (3.24, -1.54, -0.5, -0.97, 1.88, 0.04, 0.06, -0.2, 1.06)), 50728: (5, (1.0, 1.0, 1.0)),
