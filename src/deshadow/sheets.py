@@ -98,10 +98,12 @@ def middle(inside: NDArray[np.bool_]) -> tuple[float, float]:
     """x, y of the point of a region that has most of it around."""
     height, width = inside.shape
     step = max(1, max(height, width) // 256)
-    small = Image.fromarray(inside[::step, ::step]).convert("L")
-    if not small.getbbox():  # thinner than a step
+    small = inside[::step, ::step]
+    if not small.any():  # thinner than a step
         row, column = np.argwhere(inside)[0]
         return float(column), float(row)
-    around = np.asarray(small.filter(ImageFilter.BoxBlur(min(small.size) / 16)), np.float32)
-    row, column = np.unravel_index(np.argmax(np.where(np.asarray(small) > 0, around, -1)), around.shape)
-    return float(column * step), float(row * step)
+    wide = max(1, round(float(np.count_nonzero(small)) ** 0.5 / 3))
+    framed = np.pad(small, wide)  # beyond the picture there is nothing
+    around = np.asarray(Image.fromarray(framed).convert("L").filter(ImageFilter.BoxBlur(wide)), np.float32)
+    row, column = np.unravel_index(np.argmax(np.where(framed, around, -1)), around.shape)
+    return float((column - wide) * step), float((row - wide) * step)
