@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def hush() -> None:
-    """What Pillow warns of and logs about damaged files is in its exceptions too, and half a bomb is a photo."""
+    """Keep Pillow from warning and logging: what is wrong with a file is in its exceptions too."""
     warnings.filterwarnings("ignore", module=r"PIL\.")
     logging.getLogger("PIL").addHandler(logging.NullHandler())
 
