@@ -57,12 +57,15 @@ def run(photos: Sequence[str], request: Request, options: Options, remover: Remo
         _ = remover.backend  # what is wrong with the weights is said once, before the work
         if any(job.mask is None and not job.problem for job in waiting):
             _ = remover.detector
-    console = Console(file=sys.stderr if _stdout_is_taken(jobs, request) else sys.stdout, soft_wrap=True)
     outcomes: dict[int, Outcome] = {}
-    with _bar(len(jobs)) as advance:
+    errors = Console(stderr=True, soft_wrap=True)
+    # On a terminal what is said goes through the bar's own console, which draws the bar anew below it.
+    taken = _stdout_is_taken(jobs, request) or sys.stdout.isatty()
+    console = errors if taken else Console(soft_wrap=True)
+    with _bar(len(jobs), errors) as advance:
         for index, outcome in _each(jobs, request, options, remover, advance):
             outcomes[index] = outcome
-            say(outcome, console)
+            say(outcome, console, errors)
     ordered = [outcomes[index] for index in range(len(jobs))]
     if request.json:
         text = report_text(ordered, options)
@@ -248,9 +251,8 @@ def _stdout_is_taken(jobs: Sequence[Job], request: Request) -> bool:
 
 
 @contextmanager
-def _bar(count: int) -> Iterator[Callable[[int, float], None]]:
+def _bar(count: int, console: Console) -> Iterator[Callable[[int, float], None]]:
     """A progress bar on stderr; gives a function of a photo's index and how far it is."""
-    console = Console(stderr=True)
     columns = (TextColumn("Removing shadows"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("", total=count)

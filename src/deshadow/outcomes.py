@@ -71,9 +71,8 @@ def residual(photo: Photo, packed: bytes, kind: str, weight: NDArray[np.float32]
     return Residual(total / (int(outside.sum()) * photo.codes.shape[2]), most)
 
 
-def say(outcome: Outcome, console: Console) -> None:
+def say(outcome: Outcome, console: Console, errors: Console) -> None:
     """One line about a photo."""
-    errors = Console(stderr=True, soft_wrap=True)
     for note in outcome.notes:
         errors.print(f"deshadow: {outcome.photo}: {note}", highlight=False, markup=False)
     place = outcome.outputs[0] if outcome.outputs else ""
