@@ -238,7 +238,7 @@ def test_bad_files(data: bytes, words: str, tmp_path: Path, deshadow: Command) -
 def test_a_broken_tiff_is_one_line_too(tmp_path: Path, weights: Path) -> None:
     write_photo(tmp_path / "whole.tif", compression="tiff_lzw")
     data = bytearray((tmp_path / "whole.tif").read_bytes())
-    data[200:400] = bytes(200)
+    data[200:400] = b"\xfe\x37" * 100
     (tmp_path / "broken.tif").write_bytes(data)
     arguments = [tmp_path / "broken.tif", "--mask", write_mask(tmp_path / "m.png"), "--weights", weights]
     command = [sys.executable, "-m", "deshadow", *map(str, arguments)]
