@@ -301,8 +301,7 @@ def test_lpips_gets_pictures_from_minus_one_to_one(scenes: Path, monkeypatch: py
     ("arguments", "message"),
     [
         (["--compare", "input", "--mask", "detected"], "no detector of shadows yet"),
-        (["--weights", "x.safetensors", "--mode", "quick"], "evaluates the network alone: --mode network"),
-        (["--compare", "input", "--mode", "removal"], "evaluates the network alone: --mode network"),
+        (["--weights", "x.safetensors", "--mode", "quick"], "no checkpoint at x.safetensors"),
         (["--compare", "input", "--seed", "-1"], "must not be negative"),
         ([], "no weights 'light'"),
         (["--compare", "input,sunny"], "no weights 'sunny'"),
