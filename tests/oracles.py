@@ -75,6 +75,11 @@ def detailed(height: int, width: int) -> Pixels:
     return np.where((np.arange(width) < width // 2)[None, :, None], *halves)
 
 
+def unit(picture: Pixels) -> Floats:
+    """8 bits → [0, 1]"""
+    return picture.astype(np.float32) / np.float32(255)
+
+
 def blob(height: int, width: int, soft: float) -> Floats:
     """(H, W) in [0, 1]: a shadow in the middle whose edge is so many pixels soft."""
     rows, columns = np.mgrid[:height, :width]

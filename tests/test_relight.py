@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from oracles import blob, darkened, detailed
+from oracles import blob, darkened, detailed, unit
 
 from deshadow import relight
 from deshadow.colour import lab
@@ -9,7 +9,6 @@ from deshadow.evaluation.metrics import gradient_energy, lab_difference
 from deshadow.fields import fit_within
 
 LEFT = (0.2, 0.24, 0.32)
-Floats = np.ndarray
 
 
 def carried(
@@ -17,10 +16,10 @@ def carried(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Result, truth and shade: the truth, reduced and perhaps blurred, carried to full size."""
     truth, shade = detailed(height, width), blob(height, width, soft)
-    photo = darkened(truth, shade, LEFT).astype(np.float32) / 255
+    photo = unit(darkened(truth, shade, LEFT))
     weight = (shade > 0.003).astype(np.float32)
     size = fit_within((height, width), small)
-    before, after, seen = (relight.reduced(f, *size) for f in (photo, truth.astype(np.float32) / 255, weight))
+    before, after, seen = (relight.reduced(f, *size) for f in (photo, unit(truth), weight))
     if haze:
         after = blur(after, haze)
     result = relight.apply(relight.fit(before, after, seen), photo, weight)
@@ -38,7 +37,7 @@ def test_detail_survives_even_when_the_network_blurs(haze: float) -> None:
 
 @pytest.mark.parametrize("soft", [1.0, 4.0, 16.0])
 def test_no_halo_at_the_edge_of_a_shadow(soft: float) -> None:
-    result, truth, shade = carried(768, 1024, soft)
+    result, truth, _ = carried(768, 1024, soft)
     # Texture averages out along the edge; a halo, which runs along it, does not.
     light, true_light = (lab(picture)[..., 0] for picture in (result, truth))
     rows, columns = np.mgrid[:768, :1024]
@@ -49,7 +48,7 @@ def test_no_halo_at_the_edge_of_a_shadow(soft: float) -> None:
 
 
 def test_nothing_beyond_the_weight_changes() -> None:
-    photo = detailed(60, 90).astype(np.float32) / 255
+    photo = unit(detailed(60, 90))
     weight = np.zeros((60, 90), np.float32)
     weight[20:40, 30:60] = 1
     found = relight.fit(photo, (photo * 1.5).clip(0, 1), weight)

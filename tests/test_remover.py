@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import Oracle, answer, blob, darkened, detailed, lighten
+from oracles import Oracle, answer, blob, darkened, detailed, lighten, unit
 from PIL import Image
 
 from deshadow.arrays import Array
@@ -23,7 +23,8 @@ class DarkIsShadow:
 
     def __call__(self, picture: Array) -> Array:
         assert isinstance(picture, np.ndarray)
-        return (picture.mean(axis=1, keepdims=True) < 0).astype(np.float32)  # type: ignore[return-value]
+        dark: Array = (picture.mean(axis=1, keepdims=True) < 0).astype(np.float32)
+        return dark
 
 
 def remover() -> Remover:
@@ -42,9 +43,9 @@ def test_the_truth_comes_out_sharp_and_of_the_right_colour(mode: Any) -> None:
     truth, shade = detailed(600, 800), blob(600, 800, 3.0)
     photo = darkened(truth, shade, LEFT)
     oracle = Oracle(answer(truth) if mode == "quick" else lighten(LEFT))
-    found = Remover(oracle).relight(photo.astype(np.float32) / 255, shade > 0.5, Options(mode=mode, dilate=4))
+    found = Remover(oracle).relight(unit(photo), shade > 0.5, Options(mode=mode, dilate=4))
     assert found is not None
-    result = (found.over(photo.astype(np.float32) / 255) * 255).round().astype(np.uint8)
+    result = (found.over(unit(photo)) * 255).round().astype(np.uint8)
     inside = shade > 0.9
     sharpness = [gradient_energy(lab(each)[..., 0], inside) for each in (result, truth)]
     assert 0.85 < sharpness[0] / sharpness[1] < 1.15
@@ -113,14 +114,14 @@ def test_progress_rises_shows_the_picture_and_can_cancel() -> None:
     assert shown().shape == photo.shape
     assert shown()[30, 30, 0] > 0.6
 
-    class Enough(Exception):
+    class EnoughError(Exception):
         pass
 
     def stop(progress: Progress) -> None:
         if progress.stage == "windows":
-            raise Enough
+            raise EnoughError
 
-    with pytest.raises(Enough):
+    with pytest.raises(EnoughError):
         remover().relight(photo, photo[..., 0] < 0.5, Options(mode="removal"), stop)
 
 
