@@ -32,7 +32,7 @@ class Oracle:
         self.passes += 1
         assert isinstance(picture, np.ndarray)
         assert isinstance(mask, np.ndarray)
-        return (self.clean(picture, mask) - picture).astype(np.float32)  # type: ignore[no-any-return]
+        return self.clean(picture, mask) - picture
 
 
 def darkened(clean: Pixels, shade: Floats, left: tuple[float, float, float]) -> Pixels:
@@ -72,7 +72,8 @@ def detailed(height: int, width: int) -> Pixels:
         mirrored = np.pad(grey, ((0, grey.shape[0]), (0, grey.shape[1])), mode="symmetric")
         tiled = np.tile(mirrored, (height // 1024 + 1, width // 1024 + 1))[:height, :width]
         halves.append((0.9 * tiled[..., None] * np.asarray(tint)).astype(np.uint8))
-    return np.where((np.arange(width) < width // 2)[None, :, None], *halves)
+    picture: Pixels = np.where((np.arange(width) < width // 2)[None, :, None], *halves)
+    return picture
 
 
 def unit(picture: Pixels) -> Floats:
@@ -84,4 +85,5 @@ def blob(height: int, width: int, soft: float) -> Floats:
     """(H, W) in [0, 1]: a shadow in the middle whose edge is so many pixels soft."""
     rows, columns = np.mgrid[:height, :width]
     distance = np.hypot(rows - height / 2, columns - width / 2) - 0.3 * min(height, width)
-    return (1 / (1 + np.exp((distance / soft).clip(-30, 30)))).astype(np.float32)
+    shade: Floats = (1 / (1 + np.exp((distance / soft).clip(-30, 30)))).astype(np.float32)
+    return shade
