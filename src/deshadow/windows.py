@@ -19,7 +19,7 @@ START = 0.5
 _AGREED = 32.0
 """Deviation in pixels of the blur below which the windows may not change what Quick found."""
 _SHARE = 0.5
-"""Of the windows in what is fine; the rest is Quick's. The mean of the two errs less than either."""
+"""Of the windows in what is fine; the rest is Quick's. With all of it the error rose above Quick's."""
 
 
 @dataclass(frozen=True, slots=True)
