@@ -1,0 +1,100 @@
+// Distances on a coarse grid over the photo. A grown mask is a threshold of them, so that dilation is seen at once.
+
+const CELLS = 450_000;
+const FAR = 1e12;
+
+/** A grid over a photo: cells of `size` pixels, `columns` × `rows` of them. */
+export function gridFor(width, height) {
+  const size = Math.max(1, Math.sqrt((width * height) / CELLS));
+  return { size, columns: Math.ceil(width / size), rows: Math.ceil(height / size), width, height };
+}
+
+/** The pixel of the photo under the middle of each cell. */
+function sample(grid, data) {
+  const cells = new Uint8Array(grid.columns * grid.rows);
+  const columns = Uint32Array.from({ length: grid.columns }, (_, x) =>
+    Math.min(grid.width - 1, Math.floor((x + 0.5) * grid.size)),
+  );
+  for (let y = 0, at = 0; y < grid.rows; y++) {
+    const row = Math.min(grid.height - 1, Math.floor((y + 0.5) * grid.size)) * grid.width;
+    for (let x = 0; x < grid.columns; x++) cells[at++] = data[row + columns[x]];
+  }
+  return cells;
+}
+
+/** Squared distances to the nearest cell for which `seed` holds: lower envelopes of parabolas, rows after columns. */
+function squared(cells, columns, rows, seed) {
+  const field = new Float32Array(cells.length);
+  for (let x = 0; x < columns; x++) {
+    let gap = FAR;
+    for (let y = 0, i = x; y < rows; y++, i += columns) {
+      gap = seed(cells, i) ? 0 : gap + 1;
+      field[i] = gap;
+    }
+    gap = FAR;
+    for (let y = rows - 1, i = x + y * columns; y >= 0; y--, i -= columns) {
+      gap = field[i] === 0 ? 0 : gap + 1;
+      const d = Math.min(field[i], gap);
+      field[i] = d < 1e5 ? d * d : FAR;
+    }
+  }
+  const where = new Int32Array(columns);
+  const starts = new Float64Array(columns + 1);
+  const line = new Float64Array(columns);
+  for (let y = 0, base = 0; y < rows; y++, base += columns) {
+    let last = -1;
+    for (let x = 0; x < columns; x++) {
+      const height = field[base + x];
+      line[x] = height;
+      if (height >= FAR) continue;
+      let start = -Infinity;
+      while (last >= 0) {
+        const v = where[last];
+        start = (height + x * x - line[v] - v * v) / (2 * (x - v));
+        if (start > starts[last]) break;
+        last--;
+      }
+      if (last < 0) start = -Infinity;
+      where[++last] = x;
+      starts[last] = start;
+    }
+    if (last < 0) continue;
+    starts[last + 1] = Infinity;
+    for (let x = 0, k = 0; x < columns; x++) {
+      while (starts[k + 1] < x) k++;
+      field[base + x] = (x - where[k]) ** 2 + line[where[k]];
+    }
+  }
+  return field;
+}
+
+/** Distance in pixels of the photo to the edge of the mask: negative inside, positive outside. */
+export function signedDistance(grid, mask) {
+  const cells = sample(grid, mask);
+  const outside = squared(cells, grid.columns, grid.rows, (c, i) => c[i] !== 0);
+  const inside = squared(cells, grid.columns, grid.rows, (c, i) => c[i] === 0);
+  for (let i = 0; i < outside.length; i++) {
+    const d = cells[i] ? 0.5 - Math.sqrt(inside[i]) : Math.sqrt(outside[i]) - 0.5;
+    outside[i] = Math.max(-1e6, Math.min(1e6, d * grid.size));
+  }
+  return outside;
+}
+
+/** Distance in pixels of the photo to the edge of the nearest shadow that is not hidden; and the labels on the grid. */
+export function borderDistance(grid, labels, hidden) {
+  const cells = sample(grid, labels);
+  const shown = cells.map((number) => (hidden.has(number) ? 0 : number));
+  const { columns, rows } = grid;
+  const field = squared(shown, columns, rows, (c, i) => {
+    const x = i % columns;
+    if (c[i] === 0) return false;
+    return (
+      (x > 0 && c[i - 1] !== c[i]) ||
+      (x < columns - 1 && c[i + 1] !== c[i]) ||
+      (i >= columns && c[i - columns] !== c[i]) ||
+      (i + columns < c.length && c[i + columns] !== c[i])
+    );
+  });
+  for (let i = 0; i < field.length; i++) field[i] = Math.min(1e6, Math.sqrt(field[i]) * grid.size);
+  return { field, cells };
+}
