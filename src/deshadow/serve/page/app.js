@@ -175,9 +175,9 @@ function foundText({ present, instances, gone }) {
 
 function choiceText({ taken, empty, present }) {
   if (taken.size) return `${plural(taken.size, "shadow")} chosen`;
-  if (!empty) return "The painted part is chosen";
-  if (present.length > 1) return `Nothing chosen: all ${present.length} will go`;
-  if (present.length) return "Nothing chosen: the one found will go";
+  if (!empty) return "Painted part chosen";
+  if (present.length > 1) return `All ${present.length} found will go`;
+  if (present.length) return "The one found will go";
   return session.finding ? "" : "Paint over a shadow";
 }
 
@@ -234,9 +234,9 @@ session.addEventListener("nothing", () => {
   notes.show("Paint over the shadow that should go.");
 });
 session.addEventListener("progress", () => {
-  const { words, share } = session.progress;
+  const { words, left, share } = session.progress;
   $("#words").textContent = words;
-  $("#percent").textContent = share > 0 ? `${Math.floor(100 * share)} %` : "";
+  $("#left").textContent = left;
   $("#progress").value = share;
   stage.element.style.setProperty("--share", String(share));
 });

@@ -68,16 +68,33 @@ function squared(cells, columns, rows, seed) {
   return field;
 }
 
+/** Smooth a field a little, both ways: the stairs of the cells go, the edge stays. */
+function smooth(field, columns, rows) {
+  const line = new Float32Array(Math.max(columns, rows));
+  const pass = (start, step, count) => {
+    for (let i = 0, at = start; i < count; i++, at += step) line[i] = field[at];
+    for (let i = 1, at = start + step; i < count - 1; i++, at += step) {
+      field[at] = (line[i - 1] + 2 * line[i] + line[i + 1]) / 4;
+    }
+  };
+  for (let y = 0; y < rows; y++) pass(y * columns, 1, columns);
+  for (let x = 0; x < columns; x++) pass(x, columns, rows);
+  return field;
+}
+
 /** Distance in pixels of the photo to the edge of the mask: negative inside, positive outside. */
 export function signedDistance(grid, mask) {
-  const cells = sample(grid, mask);
+  return signed(grid, sample(grid, mask));
+}
+
+function signed(grid, cells) {
   const outside = squared(cells, grid.columns, grid.rows, (c, i) => c[i] !== 0);
   const inside = squared(cells, grid.columns, grid.rows, (c, i) => c[i] === 0);
   for (let i = 0; i < outside.length; i++) {
     const d = cells[i] ? 0.5 - Math.sqrt(inside[i]) : Math.sqrt(outside[i]) - 0.5;
     outside[i] = Math.max(-1e6, Math.min(1e6, d * grid.size));
   }
-  return outside;
+  return smooth(outside, grid.columns, grid.rows);
 }
 
 /** Distance in pixels of the photo to the edge of the nearest shadow that is not hidden; and the labels on the grid. */
@@ -85,16 +102,13 @@ export function borderDistance(grid, labels, hidden) {
   const cells = sample(grid, labels);
   const shown = cells.map((number) => (hidden.has(number) ? 0 : number));
   const { columns, rows } = grid;
-  const field = squared(shown, columns, rows, (c, i) => {
-    const x = i % columns;
-    if (c[i] === 0) return false;
-    return (
-      (x > 0 && c[i - 1] !== c[i]) ||
-      (x < columns - 1 && c[i + 1] !== c[i]) ||
-      (i >= columns && c[i - columns] !== c[i]) ||
-      (i + columns < c.length && c[i + columns] !== c[i])
-    );
-  });
-  for (let i = 0; i < field.length; i++) field[i] = Math.min(1e6, Math.sqrt(field[i]) * grid.size);
+  const field = signed(grid, shown).map(Math.abs);
+  // Two shadows that touch have a border that their common outline does not show.
+  const touches = (c, i) =>
+    (c[i] && i % columns < columns - 1 && c[i + 1] && c[i + 1] !== c[i]) ||
+    (c[i] && i + columns < c.length && c[i + columns] && c[i + columns] !== c[i]);
+  if (shown.some((_, i) => touches(shown, i))) {
+    squared(shown, columns, rows, touches).forEach((d, i) => (field[i] = Math.min(field[i], Math.sqrt(d) * grid.size)));
+  }
   return { field, cells };
 }

@@ -11,11 +11,12 @@ function drawShade(canvas) {
   canvas.width = width;
   canvas.height = height;
   const context = canvas.getContext("2d");
-  const unit = Math.max(height, width * 0.6);
-  context.translate(width, 0);
+  // In a narrow window the words are below: the shadow stays above them.
+  const unit = width < 760 ? 0.62 * height : Math.max(height, width * 0.6);
+  context.translate(width, width < 760 ? -0.08 * unit : 0);
   context.scale(unit, unit);
   branch(context, random(14), 0.12, 0.1, 2.7, 0.78, 0.022, 1);
-  branch(context, random(4), 0.1, 0.62, 3.3, 0.5, 0.016, 1);
+  if (width >= 760) branch(context, random(4), 0.1, 0.66, 3.3, 0.5, 0.016, 1);
 }
 
 /** Fill the section; `open(file)` is called with the example that was chosen. */

@@ -96,7 +96,7 @@ function plaster(context, width, height) {
   const bumps = noise(5, width, height, 60, 3);
   const broad = noise(6, width, height, 4, 4);
   const trowel = noise(8, width, height, 30, 3, 6);
-  return (i, x) => 1 + 0.05 * (bumps[i] - bumps[x > 1 ? i - 2 : i]) + 0.025 * bumps[i] + 0.04 * broad[i] + 0.022 * trowel[i];
+  return (i, x) => 1 + 0.035 * (bumps[i] - bumps[x > 1 ? i - 2 : i]) + 0.014 * bumps[i] + 0.035 * broad[i] + 0.012 * trowel[i];
 }
 
 function paving(context, width, height) {
@@ -181,7 +181,7 @@ export const EXAMPLES = [
     title: "Leaves on a wall",
     surface: plaster,
     casters: [
-      [(context) => branch(context, random(3), 1.56, 0.16, 2.86, 0.86, 0.02), 0.0055],
+      [(context) => branch(context, random(3), 1.54, 0.1, 2.75, 1.0, 0.02), 0.0045],
       [(context) => tuft(context, random(9), 0.3, 1.04, 0.5), 0.0035],
     ],
   },

@@ -72,7 +72,7 @@ export function drawOverlay(image, density, scene) {
         const d = between(distance, columns, rows, gx, gy);
         const weight = clamp((grow + soft - d) / (2 * soft));
         const smooth = weight * weight * (3 - 2 * weight);
-        over(LIGHT, smooth * fill * 0.55);
+        over(LIGHT, smooth * fill * 0.34);
         let core = clamp(0.5 - d * unit);
         let line = clamp(thin * 0.7 + 0.5 - Math.abs(d) * unit);
         if (exact) {
@@ -85,9 +85,9 @@ export function drawOverlay(image, density, scene) {
             mask[Math.max(0, Math.min(height - 1, Math.floor(above))) * width + px] !== core;
           line = edge ? 1 : 0;
         }
-        over(LIGHT, core * fill * 0.5);
+        over(LIGHT, core * fill * 0.26);
         if (grow > 0) over(LIGHT, 0.75 * clamp(thin * 0.5 + 0.5 - Math.abs(d - grow) * unit));
-        over(HALO, 0.35 * clamp(thin + 1.2 - Math.abs(d) * unit));
+        over(HALO, 0.22 * clamp(thin + 1 - Math.abs(d) * unit));
         over(LIGHT, line);
       }
       if (nearBorder) {

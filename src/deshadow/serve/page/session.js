@@ -22,7 +22,7 @@ export class Session extends EventTarget {
     this.detecting = null;
     this.last = null; // runs of the mask that was used last, in any photo
     this.saved = true;
-    this.progress = { words: "", share: 0 };
+    this.progress = { words: "", left: "", share: 0 };
   }
 
   tell(name) {
@@ -175,7 +175,7 @@ export class Session extends EventTarget {
     this.notes.hide();
     this.compare.set(false);
     this.last = run.runs;
-    this.report("Starting", 0);
+    this.report({ words: "Starting", left: "", share: 0 });
     this.enter("working");
     const kept = this.stage.shown;
     try {
@@ -184,8 +184,7 @@ export class Session extends EventTarget {
       const options = { mode: run.mode, ...this.controls.values };
       const png = await encodeMask(mask.data, mask.width, mask.height);
       const job = await this.work.run(editing.photo, { options, mask: png, base: run.base }, {
-        words: (words) => this.report(words, this.progress.share),
-        share: (share) => this.report(this.progress.words, share),
+        report: (progress) => this.report(progress),
         preview: (bitmap) => {
           this.stage.shown = bitmap;
           this.stage.later();
@@ -219,8 +218,8 @@ export class Session extends EventTarget {
     }
   }
 
-  report(words, share) {
-    this.progress = { words, share };
+  report(progress) {
+    this.progress = progress;
     this.tell("progress");
   }
 

@@ -26,7 +26,7 @@ function leaf(context, x, y, length, angle, slim = 0.36) {
 
 /** A branch that bends, with leaves on both sides and twigs of its own. */
 export function branch(context, next, x, y, angle, length, thickness, depth = 2) {
-  const steps = 16;
+  const steps = Math.max(4, Math.round(length * 20));
   context.lineCap = "round";
   for (let i = 0; i < steps; i++) {
     const along = i / steps;
@@ -39,19 +39,17 @@ export function branch(context, next, x, y, angle, length, thickness, depth = 2)
     context.lineTo(x1, y1);
     context.stroke();
     const side = i % 2 ? 1 : -1;
-    if (along > 0.1 || depth < 2) {
-      leaf(context, x1, y1, (0.07 + 0.05 * next()) * (0.75 + 0.5 * next()), angle + side * (0.6 + 0.7 * next()));
-      if (next() < 0.5) leaf(context, x1, y1, 0.05 + 0.04 * next(), angle - side * (0.4 + 0.9 * next()));
-    }
-    if (depth > 0 && i > 1 && i % 3 === 2) {
-      const turn = side * (0.5 + 0.5 * next());
-      branch(context, next, x1, y1, angle + turn, length * (0.34 + 0.16 * next()), thickness * 0.45, depth - 1);
+    const size = 0.055 + 0.04 * next();
+    leaf(context, x1, y1, size, angle + side * (0.5 + 0.5 * next()), 0.26 + 0.1 * next());
+    if (depth > 0 && i % 3 === 2) {
+      const turn = side * (0.55 + 0.35 * next());
+      branch(context, next, x1, y1, angle + turn, length * (1 - 0.7 * along) * 0.55, thickness * 0.45, depth - 1);
     }
     angle += (next() - 0.47) * 0.2;
     x = x1;
     y = y1;
   }
-  leaf(context, x, y, 0.1, angle);
+  leaf(context, x, y, 0.08, angle, 0.3);
 }
 
 /** Long leaves that rise from one place. */

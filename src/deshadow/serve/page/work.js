@@ -10,13 +10,14 @@ const STAGES = {
   write: () => "Putting it together",
 };
 
-const time = (seconds) =>
-  seconds >= 90 ? `about ${Math.round(seconds / 60)} min left` : `about ${Math.max(1, Math.round(seconds))} s left`;
-
 /** What a job does at this moment, in words. */
-export function describe(job) {
-  const what = (STAGES[job.state === "queued" ? "waiting" : job.stage] ?? (() => "Working"))(job);
-  return job.state === "running" && job.left > 1 ? `${what}, ${time(job.left)}` : what;
+const describe = (job) => (STAGES[job.state === "queued" ? "waiting" : job.stage] ?? (() => "Working"))(job);
+
+/** How long it will still take, or how far it is. */
+function remaining({ state, left, share }) {
+  if (state !== "running") return "";
+  if (!(left >= 1)) return share > 0 ? `${Math.floor(100 * share)} %` : "";
+  return left >= 90 ? `${Math.round(left / 60)} min left` : `${Math.round(left)} s left`;
 }
 
 export class Work {
@@ -32,7 +33,7 @@ export class Work {
   /**
    * Run a job; gives it as it ended, or null when it was cancelled.
    *
-   * `run` is { options, mask (PNG or null), base }; `on` has words(text), share(0…1) and preview(bitmap).
+   * `run` is { options, mask (PNG or null), base }; `on` has report({ words, left, share }) and preview(bitmap).
    */
   async run(photo, run, on) {
     this.abort = new AbortController();
@@ -52,13 +53,12 @@ export class Work {
       decoding = false;
     };
     try {
-      const full = (wait) => on.words(`The queue is full. Trying again in ${wait} s`);
+      const full = (wait) => on.report({ words: `Queue full: again in ${wait} s`, left: "", share: 0 });
       this.job = await api.begin(photo, run.options, run.mask, run.base, signal, full);
       if (signal.aborted) await api.cancel(this.job);
       const ended = await api.follow(this.job, (job) => {
         if (signal.aborted) return;
-        on.words(describe(job));
-        on.share(job.share);
+        on.report({ words: describe(job), left: remaining(job), share: job.share });
         look(job.preview);
       });
       if (ended.state === "failed") throw new api.ApiError(ended.error.code, ended.error.message);
