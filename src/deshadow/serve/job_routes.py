@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 from pathlib import PurePath
 
 from fastapi import APIRouter, Depends, Request
-from PIL import Image
 from starlette.responses import Response, StreamingResponse
 
+from deshadow.photo.formats import FORMATS
 from deshadow.serve.description import EVENTS, IMAGE, PHOTO, fails
 from deshadow.serve.files import attachment, stored_answer
 from deshadow.serve.forms import ErrorDetail, JobOut
@@ -118,11 +118,11 @@ def _finished(house: House, name: str) -> Job:
 
 
 def _download(entry: Entry) -> tuple[str, dict[str, str]]:
-    """Type and name of a result."""
+    """Type and name of a result; a raw photo is written as TIFF."""
+    written = FORMATS["TIFF" if entry.format == "RAW" else entry.format]
     name = PurePath(entry.name)
-    return Image.MIME.get(entry.format, "application/octet-stream"), attachment(
-        f"{name.stem}.deshadowed{name.suffix}"
-    )
+    ending = name.suffix if name.suffix.lower() in written.endings else written.endings[0]
+    return f"image/{written.name.lower()}", attachment(f"{name.stem}.deshadowed{ending}")
 
 
 def _out(house: House, job: Job) -> JobOut:

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from deshadow.photo import Photo, read
+from deshadow.photo.formats import is_heif
+from deshadow.photo.reading import KNOWN
 from deshadow.serve.refusal import Refusal
 
 PREVIEW_SIDE = 1600
@@ -17,16 +19,17 @@ PREVIEW_SIDE = 1600
 
 def read_photo(path: Path, name: str, most: int) -> Photo:
     """Decode an upload of at most so many pixels, or say what is wrong with it."""
+    data = path.read_bytes()
+    check_size(data, most)
     with _refused("picture", "This photo"):
-        check_size(path, most)
-        photo = read(path.read_bytes(), name)
+        photo = read(data, name)
     _check_pixels(photo.width * photo.height, most)
     return photo
 
 
 def read_mask(data: bytes, height: int, width: int) -> NDArray[np.uint8]:
     """(H, W) of the photo's size, 255 = shadow; a mask may be any picture."""
-    with _refused("mask", "The mask"), Image.open(io.BytesIO(data)) as picture:
+    with _refused("mask", "The mask"), Image.open(io.BytesIO(data), formats=KNOWN) as picture:
         if picture.size != (width, height):
             raise ValueError(
                 f"The mask has {picture.width}×{picture.height} pixels and the photo {width}×{height}: "
@@ -38,30 +41,36 @@ def read_mask(data: bytes, height: int, width: int) -> NDArray[np.uint8]:
     return mask
 
 
-def check_size(source: Path, most: int) -> None:
+def check_size(data: bytes, most: int) -> None:
     """Refuse by the header alone what would fill the memory."""
     try:
-        with Image.open(source) as picture:
-            width, height = picture.size
+        width, height = _size(data)
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         width = height = most
-    except (OSError, ValueError, SyntaxError):
-        return  # not for Pillow alone; the reader says what it is
+    except Exception:
+        return  # whatever is wrong with it, the reader says so in a sentence
     _check_pixels(width * height, most)
+
+
+def _size(data: bytes) -> tuple[int, int]:
+    if is_heif(data):
+        from pillow_heif import open_heif
+
+        width, height = open_heif(io.BytesIO(data)).size
+        return width, height
+    with Image.open(io.BytesIO(data), formats=KNOWN) as picture:
+        return picture.size
 
 
 def shown(photo: Photo) -> tuple[bytes, str]:
     """A photo as a browser shows it: sRGB, and PNG if it has alpha."""
-    picture = photo.to_pil()
-    alpha = picture.getchannel("A") if "A" in picture.getbands() else None
     codes = to_codes(photo.pixels)
     out = io.BytesIO()
-    if alpha is None:
+    if photo.alpha is None:
         Image.fromarray(codes).save(out, "JPEG", quality=95, subsampling=0)
         return out.getvalue(), "image/jpeg"
-    both = Image.fromarray(codes).convert("RGBA")
-    both.putalpha(alpha.convert("L"))
-    both.save(out, "PNG", compress_level=1)
+    alpha = to_codes((photo.alpha / photo.top).astype(np.float32))
+    Image.fromarray(np.dstack([codes, alpha])).save(out, "PNG", compress_level=1)
     return out.getvalue(), "image/png"
 
 
