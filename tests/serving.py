@@ -3,7 +3,7 @@
 import io
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -71,10 +71,15 @@ def parts(**fields: Any) -> list[tuple[str, tuple[str | None, bytes]]]:
 
 
 @contextmanager
-def serving(networks: StandIn | None = None, settings: Settings | None = None) -> Iterator[Served]:
+def serving(
+    networks: StandIn | None = None,
+    settings: Settings | None = None,
+    page: Mapping[str, PageFile] | None = PAGE,
+) -> Iterator[Served]:
+    """Serve while the context lasts; `page=None` serves the page of the package."""
     networks = networks or StandIn()
     settings = settings or Settings()
-    app = create_app(networks, settings, PAGE)
+    app = create_app(networks, settings, page)
     server = uvicorn.Server(
         uvicorn.Config(app, port=0, log_config=None, ws="none", timeout_graceful_shutdown=3)
     )
