@@ -43,18 +43,23 @@ def like(array: Array, result: "FloatArray | torch.Tensor") -> Array:
 
 def check_pair(picture: Array, mask: Array) -> None:
     """Refuse anything but a picture (B, 3, H, W) and a mask (B, 1, H, W) of finite numbers."""
-    for name, array, channels in (("picture", picture, 3), ("mask", mask, 1)):
-        if array.ndim != 4 or array.shape[1] != channels:
-            raise ValueError(f"the {name} must be (B, {channels}, H, W), not {tuple(array.shape)}")
-        if 0 in array.shape:
-            raise ValueError(f"the {name} is empty: its shape is {tuple(array.shape)}")
-        if not (np.isfinite(array) if isinstance(array, np.ndarray) else array.isfinite()).all():
-            raise ValueError(f"the {name} has values that are not finite numbers (NaN or infinity)")
+    check_picture(picture)
+    check_picture(mask, "mask", 1)
     if picture.shape[0] != mask.shape[0] or picture.shape[2:] != mask.shape[2:]:
         raise ValueError(
             f"the mask, {tuple(mask.shape)}, does not fit the picture, {tuple(picture.shape)}: "
             "both need the same batch, height and width"
         )
+
+
+def check_picture(array: Array, name: str = "picture", channels: int = 3) -> None:
+    """Refuse anything but finite numbers of the shape (B, channels, H, W)."""
+    if array.ndim != 4 or array.shape[1] != channels:
+        raise ValueError(f"the {name} must be (B, {channels}, H, W), not {tuple(array.shape)}")
+    if 0 in array.shape:
+        raise ValueError(f"the {name} is empty: its shape is {tuple(array.shape)}")
+    if not (np.isfinite(array) if isinstance(array, np.ndarray) else array.isfinite()).all():
+        raise ValueError(f"the {name} has values that are not finite numbers (NaN or infinity)")
 
 
 def pad_to_multiple(array: Array, multiple: int) -> Array:

@@ -1,7 +1,7 @@
 """The runtimes that run a model: onnxruntime, which needs no torch, and torch, which can use a GPU.
 
 A backend runs the two networks. `condition` makes of it a denoiser for one picture: a callable
-(y_t, t) → clean picture, which is all that a sampler knows.
+(y_t, t) → clean picture, which is all that a sampler knows. A detector is a callable picture → probability.
 """
 
 import hashlib
@@ -13,14 +13,24 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from deshadow.arrays import Array, FloatArray, check_pair, like, pad_to_multiple, to_numpy
-from deshadow.checkpoint import load, locate, places, read, read_config
-from deshadow.config import ModelConfig
+from deshadow.arrays import Array, FloatArray, check_pair, check_picture, like, pad_to_multiple, to_numpy
+from deshadow.checkpoint import (
+    detector_config,
+    load,
+    load_detector,
+    locate,
+    places,
+    read,
+    read_header,
+    remover_config,
+)
+from deshadow.config import Config, DetectorConfig, ModelConfig
 from deshadow.prediction import clean_from
 
 if TYPE_CHECKING:
     import torch
 
+    from deshadow.nn.detector import ShadowDetector
     from deshadow.nn.lfg import LFGDiffusion
 
 
@@ -61,19 +71,40 @@ def condition(backend: Backend, picture: Array, mask: Array) -> Callable[[Array,
     return denoise
 
 
-def open_backend(path_or_name: str | Path, device: str = "auto") -> Backend:
+def open_backend(path_or_name: str | Path, device: str = "auto", threads: int = 0) -> Backend:
     """The best runtime for a checkpoint: torch on a GPU, else onnxruntime if it has graphs, else torch.
 
-    `device` is auto, cpu, or any device of torch (cuda, cuda:1, mps).
+    `device` is auto, cpu, or any device of torch (cuda, cuda:1, mps); `threads` is of onnxruntime, 0 takes
+    every core.
     """
     path = locate(path_or_name)
+    config = remover_config(path, read_header(path)[0])
+    chosen = _runtime(path, config, device)
+    return OnnxBackend(path, threads) if chosen == "onnxruntime" else TorchBackend(load(path), chosen)
+
+
+def open_detector(path_or_name: str | Path, device: str = "auto", threads: int = 0) -> "Detector":
+    """The detector of a checkpoint, on the best runtime, chosen as by `open_backend`.
+
+    `threads` of onnxruntime; 0 takes every core.
+    """
+    path = locate(path_or_name)
+    config = detector_config(path, read_header(path)[0])
+    chosen = _runtime(path, config, device)
+    if chosen == "onnxruntime":
+        return OnnxDetector(path, threads)
+    return TorchDetector(load_detector(path), chosen)
+
+
+def _runtime(path: Path, config: Config, device: str) -> str:
+    """onnxruntime, or the device of torch that a checkpoint is to run on."""
     has_torch = find_spec("torch") is not None
     if device == "auto":
         device = _best_device() if has_torch else "cpu"
-    if device == "cpu" and all(graph.exists() for graph in graphs(path, read_config(path)[0]).values()):
-        return OnnxBackend(path)
+    if device == "cpu" and all(graph.exists() for graph in graphs(path, config).values()):
+        return "onnxruntime"
     if has_torch:
-        return TorchBackend(load(path), device)
+        return device
     if device != "cpu":
         raise ValueError(f"the device {device} needs torch, which is not installed: use the device cpu")
     raise ValueError(
@@ -87,25 +118,9 @@ class OnnxBackend:
 
     def __init__(self, path_or_name: str | Path, threads: int = 0) -> None:
         """`threads` 0 takes every core."""
-        import onnxruntime
-
         path = locate(path_or_name)
-        self.config = read(path).config
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.log_severity_level = 3  # errors alone: it warns of every constant that it leaves unfolded
-        self.sessions: dict[str, Any] = {}
-        for name, graph in graphs(path, self.config).items():
-            if not graph.exists():
-                raise ValueError(f"{graph} is missing: run deshadow export {path}")
-            try:
-                session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
-                fits = session.get_modelmeta().custom_metadata_map.get("fingerprint") == fingerprint(path)
-            except Exception as error:  # onnxruntime's errors have no common base of their own
-                raise ValueError(f"{graph} cannot be run ({error}): run deshadow export {path}") from error
-            if not fits:
-                raise ValueError(f"{graph} was made for another checkpoint: run deshadow export {path}")
-            self.sessions[name] = session
+        self.config = remover_config(path, read(path).config)
+        self.sessions = _sessions(path, self.config, threads)
 
     def encode(self, picture: Array, mask: Array) -> Array | None:
         """The guidance, or None where the model has none."""
@@ -130,12 +145,8 @@ class TorchBackend:
     """Runs a model in torch, on any device."""
 
     def __init__(self, model: "LFGDiffusion", device: str = "cpu") -> None:
-        import torch
-
-        try:
-            self.model = model.eval().to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
-        except (RuntimeError, AssertionError) as error:  # torch asserts that it was built for the device
-            raise ValueError(f"torch cannot use the device {device!r} here: {error}") from error
+        _send(model, device)
+        self.model = model
         self.config = model.config
         self.device = device
 
@@ -162,14 +173,61 @@ class TorchBackend:
         return like(noisy, output)
 
     def _tensor(self, array: "FloatArray | torch.Tensor") -> "torch.Tensor":
+        return _tensor(array, self.device)
+
+
+class Detector(Protocol):
+    """(B, 3, H, W) in [-1, 1], any H and W → (B, 1, H, W): how likely each pixel is to lie in a shadow.
+
+    It takes numpy arrays as well as tensors, and gives back what it was given.
+    """
+
+    config: DetectorConfig
+
+    def __call__(self, picture: Array) -> Array:
+        """The probability, in [0, 1]."""
+        ...
+
+
+class OnnxDetector:
+    """Runs the graph that `deshadow export` wrote beside a detector's checkpoint."""
+
+    def __init__(self, path_or_name: str | Path, threads: int = 0) -> None:
+        """`threads` 0 takes every core."""
+        path = locate(path_or_name)
+        self.config = detector_config(path, read(path).config)
+        (self.session,) = _sessions(path, self.config, threads).values()
+
+    def __call__(self, picture: Array) -> Array:
+        """The probability, in [0, 1]."""
+        check_picture(picture)
+        height, width = picture.shape[2:]
+        padded = to_numpy(pad_to_multiple(picture, self.config.stride))
+        return like(picture, self.session.run(None, {"picture": padded})[0][:, :, :height, :width])
+
+
+class TorchDetector:
+    """Runs a detector in torch, on any device."""
+
+    def __init__(self, model: "ShadowDetector", device: str = "cpu") -> None:
+        _send(model, device)
+        self.model, self.config, self.device = model, model.config, device
+
+    def __call__(self, picture: Array) -> Array:
+        """The probability, in [0, 1]."""
         import torch
 
-        tensor = torch.as_tensor(array, dtype=torch.float32, device=self.device)
-        return tensor.contiguous(memory_format=torch.channels_last)
+        check_picture(picture)
+        height, width = picture.shape[2:]
+        with torch.no_grad():
+            padded = _tensor(pad_to_multiple(picture, self.config.stride), self.device)
+            return like(picture, self.model.probability(padded)[:, :, :height, :width])
 
 
-def graphs(path: Path, config: ModelConfig) -> dict[str, Path]:
+def graphs(path: Path, config: Config) -> dict[str, Path]:
     """The graphs that belong beside a checkpoint."""
+    if isinstance(config, DetectorConfig):
+        return {"detector": path.with_suffix(".onnx")}
     names = ("denoiser",) if config.guidance == "none" else ("guide", "denoiser")
     return {name: path.with_suffix(f".{name}.onnx") for name in names}
 
@@ -177,6 +235,45 @@ def graphs(path: Path, config: ModelConfig) -> dict[str, Path]:
 def fingerprint(path: Path) -> str:
     """Names a checkpoint's file and the places of its tensors: the graphs made for it work with no other."""
     return hashlib.sha256(json.dumps([path.name, places(path)], sort_keys=True).encode()).hexdigest()
+
+
+def _sessions(path: Path, config: Config, threads: int) -> dict[str, Any]:
+    """The graphs of a checkpoint, ready to run; ValueError says what is wrong with one."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 3  # errors alone: it warns of every constant that it leaves unfolded
+    sessions: dict[str, Any] = {}
+    for name, graph in graphs(path, config).items():
+        if not graph.exists():
+            raise ValueError(f"{graph} is missing: run deshadow export {path}")
+        try:
+            session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+            fits = session.get_modelmeta().custom_metadata_map.get("fingerprint") == fingerprint(path)
+        except Exception as error:  # onnxruntime's errors have no common base of their own
+            raise ValueError(f"{graph} cannot be run ({error}): run deshadow export {path}") from error
+        if not fits:
+            raise ValueError(f"{graph} was made for another checkpoint: run deshadow export {path}")
+        sessions[name] = session
+    return sessions
+
+
+def _send(model: "torch.nn.Module", device: str) -> None:
+    """Lay a model out for a device, and send it there."""
+    import torch
+
+    try:
+        model.eval().to(device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+    except (RuntimeError, AssertionError) as error:  # torch asserts that it was built for the device
+        raise ValueError(f"torch cannot use the device {device!r} here: {error}") from error
+
+
+def _tensor(array: "FloatArray | torch.Tensor", device: str) -> "torch.Tensor":
+    import torch
+
+    tensor = torch.as_tensor(array, dtype=torch.float32, device=device)
+    return tensor.contiguous(memory_format=torch.channels_last)
 
 
 def _best_device() -> str:

@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as serialise
 
-from deshadow.config import ModelConfig, describe
+from deshadow.config import Config, DetectorConfig, ModelConfig, config_from_json, describe
 from deshadow.files import write_whole
 
 if TYPE_CHECKING:
+    import torch
+
+    from deshadow.nn.detector import ShadowDetector
     from deshadow.nn.lfg import LFGDiffusion
 
 SUFFIX = ".safetensors"
@@ -25,7 +28,7 @@ PICKLES = (b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
 class Checkpoint(NamedTuple):
     """What a file holds."""
 
-    config: ModelConfig
+    config: Config
     tensors: dict[str, NDArray[Any]]
     notes: dict[str, str]
     """Whatever else the writer wrote down: the recipe of a release, the counters of a training run."""
@@ -42,7 +45,13 @@ class Place(NamedTuple):
     length: int
 
 
-def save(path: Path, model: "LFGDiffusion", *, half: bool = True, notes: Mapping[str, str] = {}) -> None:
+def save(
+    path: Path,
+    model: "LFGDiffusion | ShadowDetector",
+    *,
+    half: bool = True,
+    notes: Mapping[str, str] = {},
+) -> None:
     """Write a model's weights, in half precision as releases have them or in float32."""
     tensors = {name: tensor.detach().cpu().numpy() for name, tensor in model.state_dict().items()}
     write(
@@ -58,25 +67,58 @@ def load(path_or_name: str | Path, *, expect: ModelConfig | None = None) -> "LFG
 
     `expect` refuses a checkpoint of another configuration before anything is built.
     """
-    import torch
-
     from deshadow.nn.lfg import LFGDiffusion
 
     path = locate(path_or_name)
-    config, tensors, _ = read(path)
+    found = read(path)
+    config = remover_config(path, found.config)
     if expect is not None and config != expect:
         raise ValueError(mismatch(path, config, expect))
     model = LFGDiffusion(config)
+    _fill(model, path, found.tensors)
+    return model.eval()
+
+
+def load_detector(path_or_name: str | Path, *, expect: DetectorConfig | None = None) -> "ShadowDetector":
+    """As `load`, for a detector."""
+    from deshadow.nn.detector import ShadowDetector
+
+    path = locate(path_or_name)
+    found = read(path)
+    config = detector_config(path, found.config)
+    if expect is not None and config != expect:
+        raise ValueError(mismatch(path, config, expect))
+    model = ShadowDetector(config)
+    _fill(model, path, found.tensors)
+    return model.eval()
+
+
+def _fill(model: "torch.nn.Module", path: Path, tensors: Mapping[str, NDArray[Any]]) -> None:
+    import torch
+
     shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
     if shapes != {name: tensor.shape for name, tensor in tensors.items()}:
         raise ValueError(
             f"the tensors in {path} are not those of its configuration: it was not written by save()"
         )
     model.load_state_dict({name: torch.from_numpy(tensor).float() for name, tensor in tensors.items()})
-    return model.eval()
 
 
-def mismatch(path: Path, config: ModelConfig, expect: ModelConfig) -> str:
+def remover_config(path: Path, config: Config) -> ModelConfig:
+    """The configuration of a file that must hold a remover."""
+    if isinstance(config, DetectorConfig):
+        raise ValueError(f"{path} holds a detector of shadows, which removes none: name a remover's weights")
+    return config
+
+
+def detector_config(path: Path, config: Config) -> DetectorConfig:
+    """The configuration of a file that must hold a detector."""
+    if isinstance(config, ModelConfig):
+        raise ValueError(f"{path} holds a remover of shadows, which finds none: name a detector's weights")
+    return config
+
+
+def mismatch(path: Path, config: Config, expect: Config) -> str:
     """Say that a checkpoint is of another configuration than the one that is asked for."""
     return (
         f"{path} holds {describe(config)}, but {describe(expect)} is asked for: choose the checkpoint or the "
@@ -85,7 +127,7 @@ def mismatch(path: Path, config: ModelConfig, expect: ModelConfig) -> str:
 
 
 def write(
-    path: Path, config: ModelConfig, tensors: Mapping[str, NDArray[Any]], notes: Mapping[str, str] = {}
+    path: Path, config: Config, tensors: Mapping[str, NDArray[Any]], notes: Mapping[str, str] = {}
 ) -> None:
     """Write tensors with their configuration; an older file survives whole if this fails."""
     tensors = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
@@ -95,7 +137,7 @@ def write(
 
 def read(path: Path) -> Checkpoint:
     """Everything that a checkpoint holds, checked."""
-    config, notes = read_config(path)
+    config, notes = read_header(path)
     try:
         with safe_open(path, framework="numpy") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
@@ -109,7 +151,13 @@ def read(path: Path) -> Checkpoint:
 
 
 def read_config(path: Path) -> tuple[ModelConfig, dict[str, str]]:
-    """The configuration and the notes of a checkpoint, from its header alone."""
+    """The configuration and the notes of a remover's checkpoint, from its header alone."""
+    config, notes = read_header(path)
+    return remover_config(path, config), notes
+
+
+def read_header(path: Path) -> tuple[Config, dict[str, str]]:
+    """The configuration, of whichever kind, and the notes of a checkpoint, from its header alone."""
     if not path.is_file():
         raise ValueError(f"no checkpoint at {path}: name a {SUFFIX} file")
     try:
@@ -128,7 +176,7 @@ def read_config(path: Path) -> tuple[ModelConfig, dict[str, str]]:
             f"{path} is a safetensors file, but not a checkpoint of deshadow: it has no configuration"
         )
     try:
-        return ModelConfig.from_json(notes.pop("config", "")), notes
+        return config_from_json(notes.pop("config", "")), notes
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
 

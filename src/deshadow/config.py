@@ -115,10 +115,41 @@ class ModelConfig:
         try:
             fields: dict[str, Any] = json.loads(text)
             for name in ("denoiser", "guide"):
-                fields[name] = UNetShape(**{key: _frozen(value) for key, value in fields[name].items()})
+                fields[name] = _shape(fields[name])
             return cls(**(fields | {"schedule": Schedule(**fields["schedule"])}))
         except (TypeError, KeyError, AttributeError, json.JSONDecodeError) as error:
-            raise ValueError(f"not a model configuration of this version of deshadow ({error})") from error
+            raise ValueError(_foreign(error)) from error
+
+
+@dataclass(frozen=True)
+class DetectorConfig:
+    """A detector: one U-Net, picture in, how likely each pixel is to lie in a shadow out."""
+
+    unet: UNetShape
+
+    @property
+    def stride(self) -> int:
+        """Height and width must be multiples of this; the backends pad to it."""
+        return self.unet.stride
+
+    def to_json(self) -> str:
+        """The text that a checkpoint carries; it says that this is a detector, a remover's says nothing."""
+        return json.dumps({"kind": DETECTOR, **asdict(self)}, sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> "DetectorConfig":
+        """The inverse of `to_json`."""
+        try:
+            fields: dict[str, Any] = json.loads(text)
+            if fields.pop("kind") != DETECTOR:
+                raise KeyError("kind")
+            return cls(**(fields | {"unet": _shape(fields["unet"])}))
+        except (TypeError, KeyError, AttributeError, json.JSONDecodeError) as error:
+            raise ValueError(_foreign(error)) from error
+
+
+DETECTOR = "detector"
+Config = ModelConfig | DetectorConfig
 
 
 # The paper gives the sum of 82.6 M parameters and the kind of U-Net, not its shape: this one has 82.58 M.
@@ -138,9 +169,35 @@ PRESETS: dict[str, ModelConfig] = {
     ),
 }
 
+DETECTORS: dict[str, DetectorConfig] = {
+    # Five levels, so that a pixel is judged by what lies far from it; the coarsest two look at each other.
+    "detector": DetectorConfig(
+        UNetShape(base=16, multipliers=(1, 2, 4, 4, 5), blocks=1, attention=(3, 4), head_channels=16, fold=2)
+    ),
+    "detector-tiny": DetectorConfig(
+        UNetShape(base=8, multipliers=(1, 2, 4), blocks=1, attention=(2,), head_channels=8, fold=2)
+    ),
+}
 
-def _frozen(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+
+def config_from_json(text: str) -> Config:
+    """The configuration that a checkpoint carries, of whichever kind it is."""
+    try:
+        detects = json.loads(text).get("kind") == DETECTOR
+    except (AttributeError, json.JSONDecodeError):
+        detects = False
+    return DetectorConfig.from_json(text) if detects else ModelConfig.from_json(text)
+
+
+def _shape(fields: dict[str, Any]) -> UNetShape:
+    frozen: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()
+    }
+    return UNetShape(**frozen)
+
+
+def _foreign(error: Exception) -> str:
+    return f"not a model configuration of this version of deshadow ({error})"
 
 
 def preset(name: str) -> ModelConfig:
@@ -148,6 +205,14 @@ def preset(name: str) -> ModelConfig:
     if name not in PRESETS:
         raise ValueError(f"unknown preset {name!r}: choose from {', '.join(PRESETS)}")
     return PRESETS[name]
+
+
+def named(name: str) -> Config:
+    """The configuration of that name, of a remover or of a detector."""
+    known = PRESETS | DETECTORS
+    if name not in known:
+        raise ValueError(f"unknown preset {name!r}: choose from {', '.join(known)}")
+    return known[name]
 
 
 def palette(config: ModelConfig) -> ModelConfig:
@@ -160,8 +225,11 @@ def unconditional(config: ModelConfig) -> ModelConfig:
     return replace(config, guidance="none", fusion="none", predicts="noise", sees="nothing")
 
 
-def describe(config: ModelConfig) -> str:
+def describe(config: Config) -> str:
     """The preset that this is, or the nearest thing to say of it."""
+    if isinstance(config, DetectorConfig):
+        names = [f"preset {name!r}" for name, known in DETECTORS.items() if known == config]
+        return next(iter(names), f"a detector of its own ({config.unet.base} channels)")
     for name, known in PRESETS.items():
         if config == known:
             return f"preset {name!r}"

@@ -11,8 +11,10 @@ from torch import Tensor, nn
 from torch.export import Dim
 
 from deshadow.backends import fingerprint, graphs
-from deshadow.checkpoint import Place, load, locate, places
+from deshadow.checkpoint import Place, load, load_detector, locate, places, read_header
+from deshadow.config import DetectorConfig
 from deshadow.files import replacing
+from deshadow.nn.detector import ShadowDetector
 from deshadow.nn.lfg import LFGDiffusion
 
 OPSET = 21
@@ -22,10 +24,17 @@ DTYPES = {"F16": onnx.TensorProto.FLOAT16, "F32": onnx.TensorProto.FLOAT}
 def export(path_or_name: str | Path) -> list[Path]:
     """Write the graphs of a checkpoint beside it, for any batch and any size that the network takes."""
     path = locate(path_or_name)
-    model = load(path)
-    written = graphs(path, model.config)
+    config, _ = read_header(path)
+    written = graphs(path, config)
+    if isinstance(config, DetectorConfig):
+        protos = {"detector": trace_detector(load_detector(path))}
+    else:
+        model = load(path)
+        protos = {
+            name: trace_encoder(model) if name == "guide" else trace_denoiser(model) for name in written
+        }
     for name, graph in written.items():
-        proto = trace_encoder(model) if name == "guide" else trace_denoiser(model)
+        proto = protos[name]
         point_into(proto, path.name, places(path))
         onnx.helper.set_model_props(proto, {"fingerprint": fingerprint(path)})
         with replacing(graph) as beside:
@@ -58,6 +67,23 @@ def trace_denoiser(model: LFGDiffusion) -> onnx.ModelProto:
     if model.guide is not None:
         channels["guidance"] = model.config.guidance_channels
     return trace(model, model.config.stride, channels, "output")
+
+
+class Probability(nn.Module):
+    """A detector that ends in probabilities."""
+
+    def __init__(self, model: ShadowDetector) -> None:
+        super().__init__()
+        self.unet = model.unet
+
+    def forward(self, picture: Tensor) -> Tensor:
+        """The probability."""
+        return torch.sigmoid(self.unet(picture))
+
+
+def trace_detector(model: ShadowDetector) -> onnx.ModelProto:
+    """Picture → probability."""
+    return trace(Probability(model), model.config.stride, {"picture": 3}, "probability")
 
 
 def trace(module: nn.Module, stride: int, channels: Mapping[str, int], output: str) -> onnx.ModelProto:

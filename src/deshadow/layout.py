@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Literal, NamedTuple
 
-from deshadow.config import NOISE_PATCH, ModelConfig, UNetShape
+from deshadow.config import NOISE_PATCH, DetectorConfig, ModelConfig, UNetShape
 
 
 class Block(NamedTuple):
@@ -82,6 +82,11 @@ def model_cost(config: ModelConfig, height: int, width: int) -> dict[str, Cost]:
             scale = shape.fold * 2**block.level
             parts["fusion"] += _linear(shape.base, block.outputs, (height // scale) * (width // scale))
     return parts
+
+
+def detector_cost(config: DetectorConfig, height: int, width: int) -> Cost:
+    """What a detector costs for a picture of this size."""
+    return unet_cost(config.unet, 3, 1, 0, height, width)
 
 
 def unet_cost(shape: UNetShape, inputs: int, outputs: int, embedding: int, height: int, width: int) -> Cost:

@@ -2,8 +2,8 @@
 
 from rich.table import Table
 
-from deshadow.config import PRESETS
-from deshadow.layout import Cost, model_cost
+from deshadow.config import DETECTORS, PRESETS
+from deshadow.layout import Cost, detector_cost, model_cost
 
 
 def models_table(size: int = 256) -> Table:
@@ -26,5 +26,12 @@ def models_table(size: int = 256) -> Table:
             f"{total.flop / 1e9:.1f}",
             str(config.denoiser.fold),
             config.predicts,
+        )
+    for name, detector in DETECTORS.items():
+        side = -(-size // detector.stride) * detector.stride
+        whole = detector_cost(detector, side, side)
+        millions = f"{whole.parameters / 1e6:.2f}"
+        table.add_row(
+            name, "", "", "", millions, f"{whole.flop / 1e9:.1f}", str(detector.unet.fold), "shadow"
         )
     return table

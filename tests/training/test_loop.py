@@ -17,7 +17,7 @@ from PIL import Image
 from deshadow import checkpoint, colour
 from deshadow.config import preset
 from deshadow.nn.lfg import LFGDiffusion
-from deshadow.training import loop
+from deshadow.training import objectives
 from deshadow.training.batches import find_split, open_source
 from deshadow.training.journal import read_log
 from deshadow.training.loop import train
@@ -178,7 +178,7 @@ def test_an_exploding_loss_rolls_back_and_goes_on(tmp_path: Path, monkeypatch: p
             losses = super().joint_loss(batch)
             return Losses(losses.total * float("nan"), *losses[1:]) if next(calls) == 5 else losses
 
-    monkeypatch.setattr(loop, "Criterion", Exploding)
+    monkeypatch.setattr(objectives, "Criterion", Exploding)
     train(options(tmp_path, "--images", "64", "--pretrain", "0"))
     lines = read_log(tmp_path)
     assert [line["images"] for line in lines if line["kind"] == "rollback"] == [24]
@@ -192,7 +192,7 @@ def test_a_loss_that_never_recovers_ends_with_advice(tmp_path: Path, monkeypatch
             losses = super().joint_loss(batch)
             return Losses(losses.total * float("nan"), *losses[1:])
 
-    monkeypatch.setattr(loop, "Criterion", Broken)
+    monkeypatch.setattr(objectives, "Criterion", Broken)
     with pytest.raises(ValueError, match="smaller --rate"):
         train(options(tmp_path, "--images", "800", "--pretrain", "0"))
 
@@ -327,7 +327,7 @@ def test_a_stage_may_have_a_much_larger_loss_than_the_one_before(
         def pretraining_loss(self, batch: Batch) -> Losses:
             return Losses(*(loss * 1e-4 for loss in super().pretraining_loss(batch)))
 
-    monkeypatch.setattr(loop, "Criterion", Easy)
+    monkeypatch.setattr(objectives, "Criterion", Easy)
     train(options(tmp_path, "--images", "96", "--pretrain", "0.4"))
     assert not [line for line in read_log(tmp_path) if line["kind"] == "rollback"]
 
@@ -357,7 +357,7 @@ def test_a_log_that_ends_in_half_a_line_is_read(tmp_path: Path) -> None:
 def test_the_diffusion_baselines_are_trained_by_the_same_loop(tmp_path: Path, kind: list[str]) -> None:
     scores = train(options(tmp_path, "--images", "8", *kind))
     assert np.isfinite(scores.shadow)
-    assert checkpoint.read(tmp_path / WEIGHTS).config.sees == kind[1]
+    assert checkpoint.read_config(tmp_path / WEIGHTS)[0].sees == kind[1]
 
 
 def test_lab_on_the_device_is_the_lab_of_the_house() -> None:

@@ -20,6 +20,7 @@ class Triplets(NamedTuple):
     clean: Tensor  # (B, 3, H, W) without the target shadows, the others still there
     instances: Tensor  # (B, K, H, W) the whole of each shadow, penumbra included
     targets: Tensor  # (B, K) which of them are removed in clean
+    sun: Tensor  # (B, 1, H, W) in [0, 1], the share of the sun that arrives past all of them
 
 
 def synthesise(
@@ -38,7 +39,7 @@ def synthesise(
     others = torch.where(targets[..., None, None], 1.0, visible).prod(1, keepdim=True)
     everything = visible.prod(1, keepdim=True)
     picture, clean = relight(chosen, draws, recipe, everything, others)
-    return Triplets(picture, everything < others, clean, visible < 1, targets)
+    return Triplets(picture, everything < others, clean, visible < 1, targets, everything)
 
 
 def choose_targets(draws: Draws, which: Targets, placement: Placement, visible: Tensor) -> Tensor:

@@ -2,6 +2,6 @@
 
 from deshadow.photo.formats import format_of
 from deshadow.photo.photo import Photo
-from deshadow.photo.reading import read
+from deshadow.photo.reading import read, read_image
 
-__all__ = ["Photo", "format_of", "read"]
+__all__ = ["Photo", "format_of", "read", "read_image"]

@@ -14,7 +14,7 @@ from deshadow.photo.profile import PLAIN, Profile, open_profile
 Codes = NDArray[Any]
 """uint8 or uint16."""
 Floats = NDArray[np.float32]
-_BLOCK = 1 << 19  # pixels worked on at once: what is made in between stays small
+_BLOCK = 1 << 16  # pixels worked on at once: what is made in between stays in the processor's cache
 
 
 @dataclass(frozen=True, slots=True)

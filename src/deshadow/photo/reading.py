@@ -50,6 +50,26 @@ def read(source: bytes | Path, name: str = "") -> Photo:
         raise ValueError(f"{name} is damaged or cut short ({reason}): copy or save it again") from error
 
 
+def read_image(image: Image.Image) -> Photo:
+    """The photo in a picture of Pillow, as displayed: its orientation and its profile count."""
+    try:
+        image.load()
+        values = _values(image)
+    except RefusedError as error:
+        raise ValueError(f"the picture {error}") from error
+    except _BROKEN as error:
+        raise ValueError(f"the picture cannot be read ({error}): open it again") from error
+    turn = _orientation(image)
+    metadata = Metadata(
+        exif=upright(image.info.get("exif") or b"", turn >= 5),
+        xmp=upright_xmp(_xmp(image)),
+        icc=image.info.get("icc_profile") or b"",
+        dpi=_dpi(image),
+    )
+    values = np.ascontiguousarray(_turned(values, turn))
+    return _photo(values, image.mode == "CMYK", "PNG", metadata, Coding(), ())
+
+
 class RefusedError(Exception):
     """Why a photo cannot be used, to be said after its name."""
 

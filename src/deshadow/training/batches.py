@@ -20,6 +20,7 @@ from deshadow.data.pairs import find
 from deshadow.data.recipe import PRESETS
 from deshadow.data.sample import Sample, Triplet
 from deshadow.data.sloppy import spoil
+from deshadow.data.spread import spread
 from deshadow.data.synth import synthesise
 from deshadow.training.objectives import Batch
 from deshadow.training.options import Options
@@ -78,27 +79,31 @@ class Source:
         """Pairs of one kind, (B, …, size, size)."""
         index = self.index(numbers)
         if kind == "real":
-            assert self.real is not None
-            count = len(self.real.picture)
-            chosen = self.index([shuffled(count, self.seed, n // count)[n % count] for n in numbers])
-            return augment(Pairs(*(view[chosen] for view in self.real)), Draws(self.seed, index), self.size)
+            return augment(self.chosen(numbers), Draws(self.seed, index), self.size)
         assert self.backgrounds is not None
         assert self.occluders is not None
         made = synthesise(self.backgrounds, self.occluders, index, self.seed, PRESETS[kind])
         return Pairs(made.picture, made.mask, made.clean)
+
+    def chosen(self, numbers: Sequence[int]) -> Pairs:
+        """The real pairs of these numbers, as they are."""
+        assert self.real is not None
+        count = len(self.real.picture)
+        place = self.index([shuffled(count, self.seed, n // count)[n % count] for n in numbers])
+        return Pairs(*(view[place] for view in self.real))
 
     def index(self, numbers: Iterable[int]) -> Tensor:
         """Numbers as a tensor on the device."""
         return torch.tensor(list(numbers), dtype=torch.int64).to(self.device, non_blocking=True)
 
 
-def open_source(options: Options, device: torch.device) -> Source:
-    """Read everything that a run trains on, once."""
+def open_source(options: Options, device: torch.device, *, with_banks: bool = False) -> Source:
+    """Read everything that a run trains on, once; the banks too if it synthesises, or if they are wanted."""
     real = None
     if options.data is not None and options.synthetic < 1:
         real = Pairs(*(view.to(device) for view in stack(find_split(options, options.split, "train"))))
     synthetic = options.synthetic if options.data is not None else 1.0
-    backgrounds, occluders = banks(options, device) if synthetic else (None, None)
+    backgrounds, occluders = banks(options, device) if synthetic or with_banks else (None, None)
     return Source(
         real,
         backgrounds,
@@ -107,7 +112,7 @@ def open_source(options: Options, device: torch.device) -> Source:
         options.instances,
         options.size,
         options.seed,
-        options.model.schedule.length,
+        options.timesteps,
         device,
     )
 
@@ -122,6 +127,13 @@ def find_split(options: Options, split: str | None, *likely: str) -> tuple[Sampl
         if chosen := tuple(sample for sample in samples if sample.split == name):
             return chosen
     return samples
+
+
+def held_out_pairs(options: Options, device: torch.device) -> Pairs:
+    """(N, …, size, size): real pairs to validate on, the same ones at every validation."""
+    samples = find_split(options, options.val_split, "val", "test")
+    pairs = stack(spread(samples, options.val_count), (options.size, options.size))
+    return Pairs(*(view.to(device) for view in pairs))
 
 
 def banks(options: Options, device: torch.device) -> tuple[Tensor, Occluders]:

@@ -12,15 +12,12 @@ import torch
 from torch.nn.parallel import DistributedDataParallel
 
 from deshadow import checkpoint
-from deshadow.data.augment import Pairs
+from deshadow.config import ModelConfig
 from deshadow.nn.lfg import LFGDiffusion
-from deshadow.training.batches import open_source
 from deshadow.training.journal import LOG, Journal, bar, clock
-from deshadow.training.objectives import Criterion, Losses
 from deshadow.training.options import Options
-from deshadow.training.samples import draw_samples
 from deshadow.training.state import STATE, WEIGHTS, State, load_snapshot
-from deshadow.training.validation import Validation, validate, validation_set
+from deshadow.training.tasks import task_of
 from deshadow.training.world import World, joined
 
 EXPLOSION = 10.0
@@ -29,8 +26,11 @@ MOST_ROLLBACKS = 3
 """In a row, before training is given up."""
 
 
-def train(options: Options) -> Validation:
-    """Run training to its end, or to a pause; the scores of the last validation."""
+def train(options: Options) -> Any:
+    """Run training to its end, or to a pause; the scores of the last validation.
+
+    They are a `validation.Validation` of a remover, a `detection.Detection` of a detector.
+    """
     with joined(options.device) as world, interruptible() as asked:
         run = Run(options, world, asked)
         try:
@@ -49,13 +49,13 @@ class Run:
     def __init__(self, options: Options, world: World, asked: dict[str, int]) -> None:
         if options.batch % world.size:
             raise ValueError(f"--batch {options.batch} does not divide among {world.size} processes")
-        self.options, self.world, self.asked = options, world, asked
+        self.options, self.world, self.asked, self.task = options, world, asked, task_of(options)
         if world.leads:
             check_folder(options)
         torch.set_float32_matmul_precision("high")
         self.state = new_state(options, world)
-        self.source = open_source(options, world.device)
-        self.pairs: Pairs = validation_set(options, self.source)
+        self.source = self.task.source(options, world.device)
+        self.held = self.task.validation_set(options, self.source)
         if world.leads:
             options.out.mkdir(parents=True, exist_ok=True)
         self.journal = Journal(options.out, quiet=not world.leads)
@@ -63,28 +63,27 @@ class Run:
         self.began, self.checked = time.monotonic(), (self.state.images, self.state.elapsed)
         self.resumed = self.saved = self.state.elapsed
         self.pace = 0.0  # seconds an image; not known yet
-        self.sums = torch.zeros(len(Losses._fields), device=world.device)
+        self.sums = torch.zeros(len(self.task.losses), device=world.device)
         self.next_check = self.state.images + options.log_every
         self.good = self.state.snapshot()
         self.loss, self.checked_stage = math.inf, 0
         self.rollbacks = 0
-        self.scores: Validation | None = None
+        self.scores: Any = None
 
     def wrapped(self) -> Any:
         """The model with its losses, compiled and spread as the options and the machine have it."""
         options, on_gpu = self.options, self.world.device.type == "cuda"
-        criterion: torch.nn.Module = Criterion(self.state.model, options).to(self.world.device)
+        criterion = self.task.criterion(self.state.model, options).to(self.world.device)
         if options.compiled if options.compiled is not None else on_gpu:
             # The networks, not the losses around them: both stages then share what was compiled.
-            for network in (self.state.model.denoiser, self.state.model.guide):
-                if network is not None:
-                    network.compile(options={"force_layout_optimization": True})  # channels last throughout
+            for network in self.task.networks(self.state.model):
+                network.compile(options={"force_layout_optimization": True})  # channels last throughout
         if self.world.size > 1:
             # With lag or guidance that a stage leaves out, some parameters get no gradient.
             criterion = DistributedDataParallel(criterion, find_unused_parameters=True)
         return criterion
 
-    def go(self) -> Validation:
+    def go(self) -> Any:
         """Train until the end, a pause or a signal."""
         options, state = self.options, self.state
         self.journal.write("begin", state.images, options=options.to_json())
@@ -116,8 +115,9 @@ class Run:
         with self.precision():
             losses = self.criterion(batch, self.stage() == 1)
         losses.total.backward()
-        if options.lag and state.steps % (options.lag + 1) < options.lag and state.model.guide is not None:
-            state.model.guide.zero_grad(set_to_none=True)
+        guide = state.model.guide if isinstance(state.model, LFGDiffusion) else None
+        if options.lag and state.steps % (options.lag + 1) < options.lag and guide is not None:
+            guide.zero_grad(set_to_none=True)
         torch.nn.utils.clip_grad_norm_(state.model.parameters(), options.clip)
         state.optimizer.step()
         state.optimizer.zero_grad(set_to_none=True)
@@ -137,8 +137,8 @@ class Run:
 
     def stage(self) -> int:
         """Stage one teaches the latent; a model without one begins with stage two."""
-        early = self.progress() < self.options.pretrain
-        return 1 if early and self.options.model.guidance == "latent" else 2
+        early, config = self.progress() < self.options.pretrain, self.state.model.config
+        return 1 if early and isinstance(config, ModelConfig) and config.guidance == "latent" else 2
 
     def check(self) -> str:
         """Look at the clock and the losses; log, save, validate. Says how the call ends, if it does."""
@@ -193,22 +193,22 @@ class Run:
         """Log the losses, and move the bar."""
         state = self.state
         rate = state.optimizer.param_groups[0]["lr"]
-        named = dict(zip(Losses._fields, losses, strict=True))
+        named = dict(zip(self.task.losses, losses, strict=True))
         progress, stage = self.progress(), self.stage()
         self.journal.write("train", state.images, stage=stage, **named, rate=rate, speed=speed)
         left = (1 - progress) / progress * state.elapsed if progress else 0.0
-        scores = f"  shadow {self.scores.shadow:.2f}" if self.scores else ""
+        scores = f"  {self.task.headline(self.scores)}" if self.scores else ""
         text = f"{bar(progress)} {progress:4.0%}  stage {stage}  loss {named['total']:.4f}{scores}"
         self.journal.show(f"{text}  {speed:,.0f} images/s  {clock(left)} left")
 
-    def validate(self) -> Validation:
+    def validate(self) -> Any:
         """Score the averaged weights."""
+        values = [0.0] * len(self.task.scores._fields)
         if self.world.leads:
-            self.scores = validate(self.state.average, self.pairs, self.options.val_steps, self.options.seed)
-        values = self.world.agreed(list(self.scores) if self.scores else [0.0] * len(Validation._fields))
-        self.scores = Validation(*values)
+            values = list(self.task.validate(self.state.average, self.held, self.options))
+        self.scores = self.task.scores(*self.world.agreed(values))
         self.journal.write("validation", self.state.images, **self.scores._asdict())
-        self.journal.say(describe(self.state.images, self.scores))
+        self.journal.say(f"{self.state.images:>9,} images: {self.task.describe(self.scores)}")
         return self.scores
 
     def save(self) -> None:
@@ -223,7 +223,7 @@ class Run:
         """The last validation, and pictures to look at."""
         self.validate()
         if self.world.leads:
-            draw_samples(self.state.average, self.pairs, self.options, self.options.out / "samples.png")
+            self.task.draw(self.state.average, self.held, self.options, self.options.out / "samples.png")
         self.journal.write("end", self.state.images, elapsed=self.state.elapsed)
 
     def precision(self) -> Any:
@@ -236,10 +236,8 @@ class Run:
 def new_state(options: Options, world: World) -> State:
     """A model to begin or to go on with."""
     torch.manual_seed(options.seed)
-    model = LFGDiffusion(options.model)
-    if options.init is not None:
-        model = checkpoint.load(options.init, expect=options.model)
-    saved = load_snapshot(options.out, options.model) if options.resume else None
+    model = task_of(options).model(options)
+    saved = load_snapshot(options.out, options.config) if options.resume else None
     model = model.to(world.device).train()
     average = deepcopy(model).eval().requires_grad_(requires_grad=False)
     optimizer = torch.optim.AdamW(
@@ -267,15 +265,6 @@ def check_folder(options: Options) -> None:
     """Refuse to begin a run over another one, or one that has only just begun."""
     if not options.resume and ((options.out / STATE).exists() or (options.out / LOG).exists()):
         raise ValueError(f"{options.out} holds a run already: go on with --resume, or name another --out")
-
-
-def describe(images: int, scores: Validation) -> str:
-    """A validation in one line."""
-    return (
-        f"{images:>9,} images: LAB error {scores.shadow:.2f} in the shadow, {scores.non_shadow:.2f} outside, "
-        f"{scores.all:.2f} in all; {scores.psnr:.2f} dB; latent deviation {scores.latent_deviation:.3f}, "
-        f"worth {scores.latent_worth:+.2f}"
-    )
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from deshadow.config import Fusion, Guidance, ModelConfig, Sees, preset
+from deshadow.config import DETECTORS, Config, DetectorConfig, Fusion, Guidance, ModelConfig, Sees, named
 from deshadow.prediction import Prediction
 from deshadow.training.objectives import Objective
 
@@ -43,7 +43,7 @@ class Options(Objective):
     """Go on without pairs that cannot be used, instead of listing them."""
 
     preset: str = "light"
-    """The model: paper, light or tiny."""
+    """The model: paper, light, tiny, or one that finds shadows: detector, detector-tiny."""
     guidance: Guidance | None = None
     """Another guidance than the preset's."""
     fusion: Fusion | None = None
@@ -121,9 +121,12 @@ class Options(Objective):
                 raise ValueError(f"{flag(name)} must be a number, 0 or above")
         if self.data is not None and self.out.resolve().is_relative_to(self.data.resolve()):
             raise ValueError(f"--out {self.out} lies in the data: name another folder")
+        config = self.config
+        if self.size % config.stride:
+            raise ValueError(f"--size must be a multiple of {config.stride} for this model, not {self.size}")
+        if isinstance(config, DetectorConfig):
+            return
         model = self.model
-        if self.size % model.stride:
-            raise ValueError(f"--size must be a multiple of {model.stride} for this model, not {self.size}")
         model.schedule.times(self.val_steps)
         if self.weighting == "p2" and model.predicts != "noise":
             raise ValueError("--weighting p2 weighs the error of the noise: it goes with --predicts noise")
@@ -131,12 +134,28 @@ class Options(Objective):
             raise ValueError("--no-blind leaves nothing to correct in stage one: take --predicts noise")
 
     @property
-    def model(self) -> ModelConfig:
-        """The configuration of the networks."""
+    def config(self) -> Config:
+        """The configuration of the networks, of a remover or of a detector."""
         chosen = {name: getattr(self, name) for name in ("guidance", "fusion", "predicts", "sees")}
-        return replace(
-            preset(self.preset), **{name: value for name, value in chosen.items() if value is not None}
-        )
+        chosen = {name: value for name, value in chosen.items() if value is not None}
+        config = named(self.preset)
+        if isinstance(config, ModelConfig):
+            return replace(config, **chosen)
+        if chosen:
+            raise ValueError(f"a detector has no {', '.join(chosen)}: leave {flag(next(iter(chosen)))} out")
+        return config
+
+    @property
+    def model(self) -> ModelConfig:
+        """The configuration of a remover's networks."""
+        config = self.config
+        assert isinstance(config, ModelConfig)
+        return config
+
+    @property
+    def timesteps(self) -> int:
+        """Length of the model's diffusion; a detector has none."""
+        return 1 if isinstance(self.config, DetectorConfig) else self.config.schedule.length
 
     def to_json(self) -> str:
         """For the log and the saved state."""
@@ -169,15 +188,26 @@ RECIPES: dict[str, dict[str, Any]] = {
     },
     "light": {"preset": "light"},
     "tiny": {"preset": "tiny", "size": 64, "batch": 16, "rate": 1e-3, "ema": 4_000, "warmup": 500},
+    "detector": {"preset": "detector", "rate": 2e-3, "synthetic": 0.35, "ema": 50_000},
+    "detector-tiny": {
+        "preset": "detector-tiny",
+        "size": 64,
+        "batch": 16,
+        "rate": 3e-3,
+        "ema": 4_000,
+        "warmup": 500,
+    },
 }
-"""What differs from the defaults, by the recipe's name."""
+"""What differs from the defaults, by the recipe's name; the preset of a detector brings its own along."""
 
 
 def parse(arguments: Sequence[str]) -> Options:
     """Options from a command line; `--recipe` sets defaults that the others override."""
     first = argparse.ArgumentParser(add_help=False)
-    first.add_argument("--recipe", default="light")
-    recipe = first.parse_known_args(arguments)[0].recipe
+    first.add_argument("--recipe")
+    first.add_argument("--preset")
+    known = first.parse_known_args(arguments)[0]
+    recipe = known.recipe or (known.preset if known.preset in DETECTORS else "light")
     if recipe not in RECIPES:
         raise ValueError(f"unknown recipe {recipe!r}: choose from {', '.join(RECIPES)}")
     parser = Parser(prog="deshadow train", description="Train a model.")

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from deshadow import checkpoint
-from deshadow.config import ModelConfig
+from deshadow.config import Config
+from deshadow.nn.detector import ShadowDetector
 from deshadow.nn.lfg import LFGDiffusion
 
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")
@@ -22,8 +23,8 @@ WEIGHTS = f"weights{checkpoint.SUFFIX}"
 class State:
     """A model in training, with the average of its weights and its optimizer."""
 
-    model: LFGDiffusion
-    average: LFGDiffusion
+    model: LFGDiffusion | ShadowDetector
+    average: LFGDiffusion | ShadowDetector
     optimizer: torch.optim.AdamW
     images: int = 0
     """Images that the run has seen."""
@@ -74,7 +75,7 @@ class State:
 class Snapshot:
     """A state at rest."""
 
-    config: ModelConfig
+    config: Config
     tensors: dict[str, Tensor]
     images: int
     steps: int
@@ -89,7 +90,7 @@ class Snapshot:
         )
 
 
-def load_snapshot(folder: Path, expect: ModelConfig) -> Snapshot:
+def load_snapshot(folder: Path, expect: Config) -> Snapshot:
     """The state of the run in a folder."""
     path = folder / STATE
     if not path.exists():

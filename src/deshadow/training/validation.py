@@ -13,10 +13,9 @@ from deshadow.colour import KNEE, WHITE, XYZ_FROM_RGB
 from deshadow.data.augment import Pairs
 from deshadow.data.keyed import Draws
 from deshadow.data.light import linear
-from deshadow.data.spread import spread
 from deshadow.nn.lfg import LFGDiffusion
 from deshadow.sampling import repaint, sample
-from deshadow.training.batches import HELD_OUT, Source, find_split, network_mask, stack
+from deshadow.training.batches import HELD_OUT, Source, held_out_pairs, network_mask
 from deshadow.training.options import Options
 
 CHUNK = 32
@@ -41,9 +40,7 @@ class Validation(NamedTuple):
 def validation_set(options: Options, source: Source) -> Pairs:
     """(N, …, size, size): the fixed pictures of a run's validations, held-out pairs or synthetic triplets."""
     if options.data is not None:
-        samples = find_split(options, options.val_split, "val", "test")
-        pairs = stack(spread(samples, options.val_count), (options.size, options.size))
-        return Pairs(*(view.to(source.device) for view in pairs))
+        return held_out_pairs(options, source.device)
     return source.pairs("sunlight", range(HELD_OUT, HELD_OUT + options.val_count))
 
 
@@ -57,6 +54,15 @@ def validate(model: LFGDiffusion, pairs: Pairs, steps: int = 1, seed: int = 0) -
         deviation = latent_deviation(model, pairs)
         worth = errors(remove(WithoutLatent(model, device), pairs, steps, seed), pairs)[0] - shadow
     return Validation(shadow, non_shadow, everywhere, psnr(removed, pairs.clean), deviation, worth)
+
+
+def describe(scores: Validation) -> str:
+    """A validation in one line."""
+    return (
+        f"LAB error {scores.shadow:.2f} in the shadow, {scores.non_shadow:.2f} outside, "
+        f"{scores.all:.2f} in all; {scores.psnr:.2f} dB; latent deviation {scores.latent_deviation:.3f}, "
+        f"worth {scores.latent_worth:+.2f}"
+    )
 
 
 class WithoutLatent(TorchBackend):

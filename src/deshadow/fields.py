@@ -1,0 +1,118 @@
+"""Fields over a picture, in numpy and Pillow alone: resized, averaged, widened, fitted to one another."""
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+Field = NDArray[np.float32]
+"""(H, W) or (H, W, C)."""
+
+
+def fit_within(size: tuple[int, ...], longest: int) -> tuple[int, int]:
+    """(height, width) → the same shape, its longer side at most so long and no side under one pixel."""
+    height, width = size
+    scale = min(1.0, longest / max(size))
+    return max(1, round(height * scale)), max(1, round(width * scale))
+
+
+def resized(field: Field, height: int, width: int, how: Image.Resampling = Image.Resampling.BICUBIC) -> Field:
+    """(H, W) or (H, W, C) → the same at (height, width), antialiased where it shrinks."""
+    if field.shape[:2] == (height, width):
+        return field
+    if field.ndim == 3:
+        channels = [resized(field[..., each], height, width, how) for each in range(field.shape[2])]
+        return np.stack(channels, axis=-1)
+    image = Image.fromarray(np.ascontiguousarray(field, np.float32))
+    # A picture that shrinks much is first halved a few times by averaging, which costs next to nothing.
+    return np.asarray(image.resize((width, height), how, reducing_gap=3.0))
+
+
+def box(field: Field, radius: int) -> Field:
+    """(H, W) or (H, W, C) → the mean over squares of 2 · radius + 1 pixels, of what lies in the picture."""
+    for axis in range(2):
+        field = _along(field, radius, axis)
+    return field
+
+
+def smooth(field: Field, sigma: float) -> Field:
+    """(H, W) or (H, W, C) → about what a Gaussian of this deviation gives: three boxes one after another."""
+    radius = round((np.sqrt(4 * sigma**2 + 1) - 1) / 2)  # three boxes of that radius have this variance
+    for _ in range(3 if radius else 0):
+        field = box(field, radius)
+    return field
+
+
+def widened(field: Field, radius: int) -> Field:
+    """(H, W) → the largest value within squares of 2 · radius + 1 pixels."""
+    for axis in range(2):
+        field = np.moveaxis(field, axis, 0)
+        reach = min(radius, max(len(field) - 1, 0))
+        span = 1  # pixels that each value stands for, itself and those after it
+        line = np.concatenate([np.repeat(field[:1], reach, 0), field, np.repeat(field[-1:], reach, 0)])
+        while span < 2 * reach + 1:
+            step = min(span, 2 * reach + 1 - span)
+            line = np.maximum(line[:-step], line[step:])
+            span += step
+        field = np.moveaxis(line, 0, axis)
+    return np.ascontiguousarray(field)
+
+
+def explained(guide: Field, field: Field, radius: int, least: float) -> tuple[Field, Field]:
+    """Slope and offset of the local fits field ≈ slope · guide + offset (He et al. 2013, Eq. 5 and 6).
+
+    `guide` is (H, W), `field` (H, W) or (H, W, C). Where the guide varies less than `least` (a variance), the
+    fit is the mean.
+    """
+    if field.ndim > guide.ndim:
+        guide = guide[..., None]
+    mean, field_mean = box(guide, radius), box(field, radius)
+    variance: Field = np.maximum(box(guide * guide, radius) - mean * mean, np.float32(0))
+    together: Field = box(guide * field, radius) - mean * field_mean
+    slope: Field = together / (variance + np.float32(least))
+    offset: Field = field_mean - slope * mean
+    return box(slope, radius), box(offset, radius)
+
+
+def guided(guide: Field, field: Field, radius: int, least: float) -> Field:
+    """(H, W), (H, W) or (H, W, C) → the field, smooth but for the edges of the guide (the guided filter)."""
+    slope, offset = explained(guide, field, radius, least)
+    return slope * (guide[..., None] if field.ndim > guide.ndim else guide) + offset
+
+
+class Enlarged:
+    """A small field (h, w, C) as if it had (height, width), computed strip by strip: linear in between."""
+
+    def __init__(self, field: Field, height: int, width: int) -> None:
+        self._low, self._share = _places(field.shape[0], height)
+        low, share = _places(field.shape[1], width)
+        high = np.minimum(low + 1, field.shape[1] - 1)
+        share = share[None, :, None]
+        self._lines = field[:, low] * (1 - share) + field[:, high] * share
+
+    def rows(self, rows: slice, columns: slice = slice(None)) -> Field:
+        """(rows, columns, C) of the large field."""
+        low, share = self._low[rows], self._share[rows, None, None]
+        high = np.minimum(low + 1, len(self._lines) - 1)
+        lines = self._lines[:, columns]
+        wanted: Field = lines[low] * (np.float32(1) - share) + lines[high] * share
+        return wanted
+
+
+def _places(before: int, after: int) -> tuple[NDArray[np.intp], Field]:
+    """For each pixel of a long line: the pixel of the short one before it, and how far it is beyond that."""
+    centres = ((np.arange(after) + 0.5) * (before / after) - 0.5).clip(0, before - 1)
+    low = np.floor(centres).astype(np.intp)
+    return low, (centres - low).astype(np.float32)
+
+
+def _along(field: Field, radius: int, axis: int) -> Field:
+    count = field.shape[axis]
+    radius = min(radius, count)
+    moved = np.moveaxis(field, axis, 0)
+    # In float64, since a running sum over a line forgets small values.
+    sums = np.zeros((count + 1, *moved.shape[1:]))
+    np.cumsum(moved, axis=0, dtype=np.float64, out=sums[1:])
+    high = np.minimum(np.arange(count) + radius + 1, count)
+    low = np.maximum(np.arange(count) - radius, 0)
+    counts = (high - low).reshape(-1, *[1] * (moved.ndim - 1))
+    return np.moveaxis(((sums[high] - sums[low]) / counts).astype(np.float32), 0, axis)

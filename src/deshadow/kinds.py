@@ -1,0 +1,205 @@
+"""What the library takes for a picture: bytes, a path, Pillow's, numpy's and torch's; the same comes out.
+
+A path gives a picture of Pillow. Outside the mask the result equals the input bit for bit, whatever its type.
+"""
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from deshadow.photo import Photo, read, read_image
+from deshadow.photo.profile import open_profile
+
+if TYPE_CHECKING:
+    import torch
+
+Floats = NDArray[np.float32]
+Change = tuple[Floats, Floats]
+"""A result (H, W, 3), sRGB in [0, 1], and its weight (H, W), 0 where the picture stays."""
+
+_KINDS = "a path, bytes, a picture of Pillow, an array or a tensor"
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A picture of any kind, or a batch of them."""
+
+    pictures: tuple[Floats, ...]
+    """Each (H, W, 3), sRGB in [0, 1], as displayed."""
+    finish: Callable[[Sequence[Change | None]], Any]
+    """Makes of one change for each picture (None: it stays) the same kind as was opened."""
+
+
+def open_picture(image: Any) -> Opened:
+    """Open a picture of any kind; ValueError says what it should have been."""
+    if isinstance(image, bytes | bytearray | memoryview):
+        return _opened_bytes(bytes(image))
+    if isinstance(image, str | Path):
+        photo = read(Path(image))
+        return Opened((photo.pixels,), lambda changes: _composed(photo, changes[0]).to_pil())
+    if isinstance(image, Image.Image):
+        return _opened_image(image)
+    if isinstance(image, np.ndarray):
+        picture, finish = _opened_array(image)
+        return Opened((picture,), lambda changes: finish(changes[0]))
+    if is_tensor(image):
+        return _opened_tensor(image)
+    raise ValueError(f"a {type(image).__name__} is no picture: give {_KINDS}")
+
+
+def open_mask(mask: Any) -> tuple[NDArray[Any], ...]:
+    """(h, w) or (h, w, C), in the numbers that it holds: one, or as many as a tensor (B, 1, H, W) has."""
+    if is_tensor(mask):
+        values = mask.detach().cpu()
+        values = (values.float() if values.is_floating_point() else values).numpy()
+        batch = values if values.ndim == 4 else values[None]
+        return tuple(each.transpose(1, 2, 0) if each.ndim == 3 else each for each in batch)
+    if isinstance(mask, np.ndarray):
+        return (mask,)
+    if isinstance(mask, bytes | bytearray | memoryview):
+        photo = read(bytes(mask), "the mask")
+    elif isinstance(mask, str | Path):
+        photo = read(Path(mask))
+    elif isinstance(mask, Image.Image):
+        photo = read_image(mask)
+    else:
+        raise ValueError(f"a {type(mask).__name__} is no mask: give {_KINDS}")
+    codes = photo.codes if photo.codes.shape[2] < 4 else photo.pixels
+    return (codes if photo.alpha is None else np.concatenate([codes, photo.alpha[..., None]], axis=2),)
+
+
+def through(image: Any, mask: Any, relit: Callable[[Floats, NDArray[Any] | None], Change | None]) -> Any:
+    """The picture after `relit`, which gets each of its pictures with the mask for it; of the same kind."""
+    opened = open_picture(image)
+    masks: Sequence[NDArray[Any] | None] = [None] if mask is None else open_mask(mask)
+    if len(masks) not in (1, len(opened.pictures)):
+        raise ValueError(
+            f"{len(masks)} masks do not fit {len(opened.pictures)} pictures: give one, or one for each"
+        )
+    pairs = zip(opened.pictures, list(masks) * (len(opened.pictures) // len(masks)), strict=True)
+    return opened.finish([relit(picture, each) for picture, each in pairs])
+
+
+def is_tensor(image: object) -> bool:
+    """Whether this is a torch tensor; torch is not loaded to find out."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(image, torch.Tensor)
+
+
+def _composed(photo: Photo, change: Change | None) -> Photo:
+    return photo if change is None else photo.composed(*change)
+
+
+def _opened_bytes(data: bytes) -> Opened:
+    photo = read(data)
+
+    def finish(changes: Sequence[Change | None]) -> bytes:
+        return data if changes[0] is None else photo.composed(*changes[0]).encode()
+
+    return Opened((photo.pixels,), finish)
+
+
+def _opened_image(image: Image.Image) -> Opened:
+    photo = read_image(image)
+
+    def finish(changes: Sequence[Change | None]) -> Image.Image:
+        result = _composed(photo, changes[0]).to_pil()
+        result.info = {**image.info, **result.info}
+        if result.mode != image.mode:
+            result.info.pop("transparency", None)  # it is in the alpha now
+        return result
+
+    return Opened((photo.pixels,), finish)
+
+
+def _opened_array(array: NDArray[Any]) -> tuple[Floats, Callable[[Change | None], NDArray[Any]]]:
+    """(H, W) or (H, W, 1 to 4): integers, or floats from 0 to 1."""
+    _check_array(array)
+    values = array[..., None] if array.ndim == 2 else array
+    colours = 1 if values.shape[2] < 3 else 3
+    if np.issubdtype(array.dtype, np.integer):
+        depth = _depth(array)
+        photo = Photo(values[..., :colours].astype(depth), None, "PNG")
+
+        def finish(change: Change | None) -> NDArray[Any]:
+            result = values.copy()
+            result[..., :colours] = _composed(photo, change).codes
+            return result.reshape(array.shape)
+
+        return photo.pixels, finish
+    profile = open_profile(b"", colours)
+    own = values[..., :colours].astype(np.float32).reshape(-1, colours)
+    seen = profile.to_srgb(own).clip(0, 1)
+
+    def finish_floats(change: Change | None) -> NDArray[Any]:
+        result = values.copy()
+        if change is None:
+            return result.reshape(array.shape)
+        new, weight = change
+        touched = weight.reshape(-1) > 0
+        move = np.subtract(
+            profile.from_srgb(new.reshape(-1, 3)[touched].clip(0, 1), own[touched]),
+            profile.from_srgb(seen[touched], own[touched]),
+        )
+        flat = result.reshape(-1, values.shape[2])
+        moved = flat[touched, :colours] + weight.reshape(-1)[touched, None] * move
+        flat[touched, :colours] = moved.clip(0, 1)
+        return result.reshape(array.shape)
+
+    return seen.reshape(*values.shape[:2], 3), finish_floats
+
+
+def _opened_tensor(tensor: "torch.Tensor") -> Opened:
+    """(C, H, W) or (B, C, H, W), C from 1 to 4."""
+    import torch
+
+    if tensor.ndim not in (3, 4) or tensor.shape[-3] not in (1, 2, 3, 4):
+        raise ValueError(f"a tensor must be (3, H, W) or (B, 3, H, W), not {tuple(tensor.shape)}")
+    batch = tensor.detach() if tensor.ndim == 4 else tensor.detach()[None]
+    wide = torch.float64 if tensor.dtype == torch.float64 else torch.float32
+    on_cpu = (batch.to(wide) if batch.is_floating_point() else batch).cpu().numpy()
+    opened = [_opened_array(np.ascontiguousarray(each.transpose(1, 2, 0))) for each in on_cpu]
+
+    def finish(changes: Sequence[Change | None]) -> "torch.Tensor":
+        results = batch.clone()
+        for index, ((_, close), change) in enumerate(zip(opened, changes, strict=True)):
+            if change is None:
+                continue
+            new = torch.from_numpy(close(change).transpose(2, 0, 1).copy()).to(batch)
+            touched = torch.from_numpy(change[1] > 0).to(batch.device)
+            results[index] = torch.where(touched, new, batch[index])
+        return results if tensor.ndim == 4 else results[0]
+
+    return Opened(tuple(picture for picture, _ in opened), finish)
+
+
+def _check_array(array: NDArray[Any]) -> None:
+    shape = array.shape
+    if array.ndim not in (2, 3) or (array.ndim == 3 and shape[2] not in (1, 2, 3, 4)):
+        hint = ": move its channels last" if array.ndim == 3 and shape[0] in (1, 3, 4) else ""
+        raise ValueError(f"an array must be (H, W, 3), or (H, W) if it is grey, not {shape}{hint}")
+    if 0 in shape:
+        raise ValueError(f"the array has no pixels: its shape is {shape}")
+    if np.issubdtype(array.dtype, np.integer):
+        if array.min() < 0 or array.max() > 65535:
+            raise ValueError("integers must lie in 0 to 255, or in 0 to 65535 for 16 bits")
+    elif np.issubdtype(array.dtype, np.floating):
+        if not np.isfinite(array).all():
+            raise ValueError("the array has values that are not finite numbers (NaN or infinity)")
+        if array.min() < 0 or array.max() > 1:
+            raise ValueError("floats must lie in 0 to 1: divide by 255, or clip them")
+    else:
+        raise ValueError(f"an array of {array.dtype} is no picture: give integers, or floats from 0 to 1")
+
+
+def _depth(array: NDArray[Any]) -> type:
+    """The depth of integers: what their type says, or the smaller one that holds them."""
+    if array.dtype.itemsize <= 1 or (array.dtype != np.uint16 and array.max() <= 255):
+        return np.uint8
+    return np.uint16

@@ -1,0 +1,127 @@
+"""Relighting: what a small result says about the light, carried to the full-resolution picture.
+
+A shadow is light taken away, so removing it is a gain in linear light that varies smoothly but for the edge
+of the shadow. From the network's small result only this gain is taken, and a small offset; all detail stays
+that of the photo itself.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from deshadow.colour import LUMINANCE
+from deshadow.fields import Enlarged, Field, box, explained, guided, resized, smooth
+
+_RADIUS = 3
+"""Of the local fits, in pixels of the small picture."""
+_COARSE = 2.0
+"""Deviation of the blur that takes texture away before the edges of the shadow are found again."""
+_ROUNDS = 4
+_FLAT = 0.02
+"""Variance of the logarithm of the gain below which it counts as even."""
+_DARK = 0.003
+"""Linear light that is added before a ratio is taken: what lies below is mostly noise."""
+_MOST = np.log(16.0)
+"""Logarithm of the largest gain: a shadow darker than that holds nothing to be brought back."""
+_EDGE_RADIUS = 2
+_STRIP = 1 << 20
+"""Pixels that are relit at a time, so that memory stays small whatever the photo."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relighting:
+    """The light that a shadow took: at each pixel of the small picture, for each channel.
+
+    log gain = slope · log(luminance + dark) + level. The slope is 0 but at the edge of a shadow, where it
+    lets the full-resolution picture say on which side of the edge each of its pixels lies.
+    """
+
+    slope: Field
+    """(h, w, 3)"""
+    level: Field
+    """(h, w, 3)"""
+    lift: Field
+    """(h, w, 3): linear light to be added after the gain, about as fine as the small picture holds."""
+
+
+def fit(shadow: Field, clean: Field, weight: Field) -> Relighting:
+    """The relighting that leads from one small picture (h, w, 3) to the other, both sRGB in [0, 1].
+
+    `weight` (h, w) says where it may differ from none at all.
+    """
+    before, after = linear(shadow), linear(clean)
+    log_gain = edge_kept_gain(before, after, weight)
+    lit = before * np.exp(log_gain)
+    lift = box(box(after - lit, 1), 1) * weight[..., None]
+    guide = log_luminance(before)
+    slope, level = explained(guide, log_gain, _EDGE_RADIUS, _FLAT)
+    return Relighting(slope, level, lift)
+
+
+def edge_kept_gain(before: Field, after: Field, weight: Field) -> Field:
+    """(h, w, 3), (h, w, 3), (h, w) → (h, w, 3): the logarithm of the gain, free of texture.
+
+    The network's result lacks texture that the photo has, so the plain ratio of the two is full of it. A
+    rolling guidance (Zhang et al. 2014) keeps the edge of the shadow and nothing else: the ratio is blurred,
+    then filtered along its own blurred self until its large edges are sharp again. Along these, the gain is
+    a ratio of local means, which keeps the mean colour exact and does not care for single dark pixels.
+    """
+    ratio = np.log((after + _DARK) / (before + _DARK)).mean(axis=2).clip(-1, _MOST) * weight
+    shape = smooth(ratio, _COARSE)
+    for _ in range(_ROUNDS):
+        shape = guided(shape, ratio, _RADIUS, _FLAT)
+    means = [np.maximum(guided(shape, light, _RADIUS, _FLAT), _DARK) for light in (after, before)]
+    gain: Field = np.log(means[0] / means[1]).clip(-1, _MOST) * weight[..., None]
+    return gain
+
+
+def apply(relighting: Relighting, pixels: Field, weight: Field, strength: float = 1.0) -> Field:
+    """(H, W, 3) sRGB in [0, 1], (H, W) → (H, W, 3): the photo relit; where the weight is 0, the photo itself.
+
+    `strength` is the share of the missing light that is given back.
+    """
+    height, width = weight.shape
+    rows, columns = np.flatnonzero(weight.any(axis=1)), np.flatnonzero(weight.any(axis=0))
+    result = pixels.astype(np.float32, copy=True)
+    if not len(rows) or not strength:
+        return result
+    across = slice(int(columns[0]), int(columns[-1]) + 1)
+    fields = (relighting.slope, relighting.level, relighting.lift)
+    large = Enlarged(np.concatenate(fields, axis=2), height, width)
+    step = max(1, _STRIP // (across.stop - across.start))
+    for top in range(int(rows[0]), int(rows[-1]) + 1, step):
+        strip = slice(top, min(top + step, int(rows[-1]) + 1))
+        touched = weight[strip, across] > 0
+        if not touched.any():
+            continue
+        slope, level, lift = np.split(large.rows(strip, across)[touched], 3, axis=1)
+        before = linear(result[strip, across][touched])
+        guide = log_luminance(before)[:, None]
+        after = before * np.exp((slope * guide + level).clip(-1, _MOST)) + lift
+        if strength < 1:
+            after = before + np.float32(strength) * (after - before)
+        result[strip, across][touched] = encoded(after)
+    return result
+
+
+def linear(pixels: Field) -> Field:
+    """sRGB in [0, 1] → linear light."""
+    pixels = np.asarray(pixels, np.float32).clip(0, 1)
+    return np.where(pixels > 0.04045, ((pixels + 0.055) / 1.055) ** 2.4, pixels / 12.92).astype(np.float32)
+
+
+def encoded(light: Field) -> Field:
+    """Linear light → sRGB, clipped to [0, 1]."""
+    light = np.asarray(light, np.float32).clip(0, 1)
+    return np.where(light > 0.0031308, 1.055 * light ** (1 / 2.4) - 0.055, 12.92 * light).astype(np.float32)
+
+
+def log_luminance(light: Field) -> Field:
+    """(…, 3) linear light → (…): what the eye would call how bright it is, never minus infinity."""
+    brightness: Field = np.log(light @ np.asarray(LUMINANCE, np.float32) + np.float32(_DARK))
+    return brightness
+
+
+def reduced(field: Field, height: int, width: int) -> Field:
+    """(H, W) or (H, W, C) in [0, 1] → the same at (height, width), kept in [0, 1]."""
+    return resized(field, height, width).clip(0, 1)
