@@ -14,7 +14,8 @@ from deshadow.evaluation.choices import Mode
 
 Pixels = NDArray[np.uint8]
 Remove = Callable[[Pixels, Pixels, str], Pixels]
-DEFAULT_STEPS = 4
+DEFAULT_STEPS = {"network": 4, "quick": 1, "removal": 1}
+"""Of the sampler, for each mode; those of the whole path are as in `deshadow.remover.Options`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +65,6 @@ class Request:
 
 def build(request: Request, default_weights: str) -> list[Method]:
     """The methods of a request; ValueError says what is missing or not understood."""
-    if request.mode != "network":
-        raise ValueError(f"this version evaluates the network alone: --mode network, not {request.mode}")
     if request.seed < 0:
         raise ValueError(f"the seed is {request.seed}: it must not be negative")
     weights = _named(request.weights, _weights_name)
@@ -75,7 +74,7 @@ def build(request: Request, default_weights: str) -> list[Method]:
         names, weights = [default_weights], {default_weights: default_weights}
     if len(set(names)) < len(names):
         raise ValueError(f"a method is named twice in {', '.join(names)}: give each a name of its own")
-    steps = _steps(request.steps, names)
+    steps = _steps(request.steps, names, DEFAULT_STEPS[request.mode])
     methods = []
     for name in names:
         if name in weights:
@@ -120,6 +119,7 @@ def _model(name: str, path_or_name: str, request: Request, steps: int) -> Method
     from deshadow.backends import TorchBackend, open_backend
     from deshadow.checkpoint import locate, read_config
     from deshadow.evaluation.network import Sampling, network
+    from deshadow.evaluation.whole import whole
     from deshadow.layout import Cost, model_cost
 
     config, _ = read_config(locate(path_or_name))
@@ -129,11 +129,16 @@ def _model(name: str, path_or_name: str, request: Request, steps: int) -> Method
     backend = open_backend(path_or_name, request.device)
     parameters = sum(model_cost(config, 256, 256).values(), Cost()).parameters
     kind = "inpainting under the mask" if config.unconditional else f"{config.predicts} prediction"
+    note = f"{kind}, {sampling.steps} step{'s' if sampling.steps > 1 else ''}"
+    if request.mode == "network":
+        remove = network(backend, sampling)
+    else:
+        remove, note = whole(backend, request.mode, steps, request.seed), f"{request.mode}: {note}"
     return Method(
         name,
-        network(backend, sampling),
+        remove,
         parameters,
-        f"{kind}, {sampling.steps} step{'s' if sampling.steps > 1 else ''}",
+        note,
         every_core=not isinstance(backend, TorchBackend) or backend.device == "cpu",
     )
 
@@ -164,9 +169,9 @@ def _weights_name(value: str) -> str:
     return Path(value).stem
 
 
-def _steps(values: Sequence[str], names: Sequence[str]) -> dict[str, int]:
+def _steps(values: Sequence[str], names: Sequence[str], default: int) -> dict[str, int]:
     """Steps by name; those of the empty name are for every model without its own."""
-    steps = {"": DEFAULT_STEPS}
+    steps = {"": default}
     for value in values:
         name, _, number = value.rpartition("=")
         if name and name not in names:
