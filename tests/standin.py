@@ -26,10 +26,14 @@ class StandIn:
         self.detections = 0
 
     def instances(self, pixels: NDArray[np.float32]) -> NDArray[np.int32]:
-        """(H, W, 3) → (H, W): each run of columns with dark pixels is one shadow."""
+        """(H, W, 3) → (H, W), numbered from the largest shadow on."""
         self.detections += 1
         time.sleep(self.pause)
-        dark = pixels.max(-1) < 0.25
+        return self.label(pixels.max(-1) < 0.25)
+
+    @staticmethod
+    def label(dark: NDArray[np.bool_]) -> NDArray[np.int32]:
+        """(H, W): each run of columns with dark pixels is one shadow."""
         columns = dark.any(0).astype(np.int32)
         runs = np.cumsum(np.diff(columns, prepend=0) == 1) * columns
         labels = np.where(dark, runs[None, :], 0)
@@ -47,6 +51,9 @@ class StandIn:
     ) -> Relit | None:
         if mask is None:
             mask = (self.instances(pixels) > 0).astype(np.float32)
+        if options.at:
+            labels = self.label(mask > 0)
+            mask = np.isin(labels, [labels[y, x] for x, y in options.at]).astype(np.float32)
         if not mask.any():
             return None
         bright = np.minimum(pixels * (1 + options.strength), 1).astype(np.float32)

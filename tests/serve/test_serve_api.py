@@ -12,6 +12,7 @@ from serving import Served, decoded, encoded, parts, scene, serving, shaded
 from standin import StandIn
 
 from deshadow.serve.settings import Settings
+from deshadow.serve.work import spare
 
 
 @pytest.fixture(scope="module")
@@ -279,3 +280,13 @@ def test_the_page_is_served_with_a_tag(served: Served) -> None:
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     assert served.http.get("/", headers={"if-none-match": page.headers["etag"]}).status_code == 304
     assert served.http.get("/page/../app.py").status_code == 404
+
+
+def test_a_painted_mask_does_not_reach_into_a_found_shadow_that_it_hardly_covers() -> None:
+    labels = np.zeros((10, 20), np.uint8)
+    labels[:, 5:10], labels[:, 12:] = 1, 2
+    mask = np.zeros((10, 20), np.uint8)
+    mask[:, 5:13] = 255  # all of the first, an eighth of the second
+    assert not spare(labels, mask).any()
+    mask[:5, 12] = 0  # half of that
+    assert (spare(labels, mask) == ((labels == 2) & (mask == 0))).all()

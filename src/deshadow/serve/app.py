@@ -90,7 +90,8 @@ def create_app(
     async def wrong(request: Request, error: RequestValidationError) -> JSONResponse:
         return answer(invalid(error.errors()))
 
-    return Application(house, Guard(app, settings, house.metrics.answered), app)
+    guard = Guard(app, settings, house.metrics.answered, lambda: house.queue.stopping)
+    return Application(house, guard, app)
 
 
 def _about_routes(app: FastAPI, house: House) -> None:

@@ -45,6 +45,7 @@ def serve(remover: Networks, settings: Settings, browser: bool) -> None:
     logging.basicConfig(
         stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
     )
+    logging.getLogger("python_multipart").setLevel(logging.ERROR)  # a client's broken body is no news
     listening = _listen(settings.host, settings.port)
     app = create_app(remover, settings)
     config = uvicorn.Config(

@@ -14,7 +14,7 @@ PHOTO: dict[int | str, dict[str, Any]] = {
 EVENTS: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "`progress` events, then one `end` event; the data of each is the job.",
-        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        "content": {"text/event-stream": {}},
     }
 }
 _MEANING = {

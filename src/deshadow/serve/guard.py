@@ -41,10 +41,13 @@ _DRAIN_SECONDS = 10.0
 class Guard:
     """ASGI middleware around the whole application."""
 
-    def __init__(self, app: ASGIApp, settings: Settings, count: Callable[[int], None]) -> None:
+    def __init__(
+        self, app: ASGIApp, settings: Settings, count: Callable[[int], None], stopping: Callable[[], bool]
+    ) -> None:
         self.app = app
         self.settings = settings
         self.count = count
+        self.stopping = stopping
         self.uploads = 0
         token = (settings.token or secrets.token_hex()).encode()
         self._token = token
@@ -123,7 +126,7 @@ class Guard:
 
     async def _receive_body(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
-        meter = Meter(receive, self.settings)
+        meter = Meter(receive, self.settings, self.stopping)
         if self.uploads >= self.settings.uploads:
             raise Refusal(429, "busy", "Too many uploads at once; try again in a moment.", retry_after=2)
         self.uploads += 1
@@ -136,7 +139,7 @@ class Guard:
                 "content-type", ""
             ).lower().startswith("multipart/form-data"):
                 await meter.drain()
-                raise Refusal(415, "content_type", "The body must be multipart/form-data.")
+                raise _last(415, "content_type", "The body must be multipart/form-data.")
             await self.app(scope, meter.receive, send)
         finally:
             self.uploads -= 1
@@ -145,9 +148,10 @@ class Guard:
 class Meter:
     """Counts a body while it comes in: too much of it, or too slowly, is refused."""
 
-    def __init__(self, receive: Receive, settings: Settings) -> None:
+    def __init__(self, receive: Receive, settings: Settings, stopping: Callable[[], bool]) -> None:
         self._receive: Callable[[], Awaitable[Message]] = receive
         self._settings = settings
+        self._stopping = stopping
         self._bytes = 0
         self._waited = 0.0
         self._whole = False
@@ -165,7 +169,7 @@ class Meter:
     def too_large(self) -> Refusal:
         """Say what the limit is."""
         limit = self._settings.max_upload / MIB
-        return Refusal(413, "too_large", f"The upload is larger than this server takes ({limit:.4g} MiB).")
+        return _last(413, "too_large", f"The upload is larger than this server takes ({limit:.4g} MiB).")
 
     async def drain(self) -> None:
         """Read on and throw away for a while: who is cut off while sending often misses the answer."""
@@ -180,11 +184,20 @@ class Meter:
             message = await asyncio.wait_for(self._receive(), max(allowance, 0.001))
         except TimeoutError:
             self._whole = True
-            raise Refusal(408, "slow", "The upload stalled; send it again.") from None
+            raise _last(408, "slow", "The upload stalled; send it again.") from None
         self._waited += time.monotonic() - began
         self._bytes += len(message.get("body", b""))
         self._whole = not message.get("more_body", False)
+        if self._stopping():
+            raise _last(503, "stopping", "The server is being stopped.")
         return message
+
+
+def _last(status: int, code: str, message: str) -> Refusal:
+    """A refusal after which nothing more is read."""
+    refusal = Refusal(status, code, message)
+    refusal.headers = {"Connection": "close"}
+    return refusal
 
 
 def _check_origin(scope: Scope, headers: Headers, host: str) -> None:

@@ -155,7 +155,7 @@ async def _events(house: House, job: Job) -> AsyncIterator[str]:
     loop = asyncio.get_running_loop()
     told: tuple[int, int, int] | None = None
     spoke = loop.time()
-    while not over.done():
+    while not job.task.over.done():
         news = (job.task.version, job.previews, house.queue.position(job.task))
         if news != told:
             told, spoke = news, loop.time()

@@ -2,13 +2,14 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from deshadow.masks import under
 from deshadow.photo import Photo
 from deshadow.remover import Options, Progress, Relit
 from deshadow.serve import pictures
@@ -19,7 +20,11 @@ from deshadow.serve.shadows import MOST, shadows
 from deshadow.serve.store import Entry, Job, remove_files, write
 
 _PREVIEW_PAUSE = 0.7
-"""Seconds between previews, so that drawing them never costs more than the work."""
+"""Seconds between previews at least."""
+_PREVIEW_SHARE = 0.2
+"""Of the time, spent on previews at most."""
+_COVERED = 0.1
+"""Share of a found shadow that a painted mask must cover to mean it."""
 
 
 class Networks(Protocol):
@@ -94,8 +99,10 @@ def _remove(networks: Networks, job: Job, request: Request, most: int, task: Tas
     photo = pictures.read_photo(entry.file("upload"), entry.name, most)
     base = load(_base_file(job)) if job.base else None
     start = photo.pixels if base is None else base.laid_over(photo.pixels)
-    mask = _mask(networks, job, request, photo, task)
-    relit = networks.relight(start, mask, request.options, _reporter(job, task))
+    asked = _asked(networks, job, request, photo, task)
+    relit = networks.relight(start, asked.mask, asked.options, _reporter(job, task))
+    if relit is not None and asked.spared is not None:
+        relit = replace(relit, weight=np.where(asked.spared, np.float32(0), relit.weight))
     task.at("write", 0.97, task.done, task.total)
     job.found = relit is not None
     if relit is None:
@@ -124,25 +131,48 @@ def _base_file(job: Job) -> Path:
     return base.file("layer")
 
 
-def _mask(
-    networks: Networks, job: Job, request: Request, photo: Photo, task: Task
-) -> NDArray[np.float32] | None:
-    """(H, W) in [0, 1] of what is asked for, or None for all that is found."""
+@dataclass(frozen=True)
+class _Asked:
+    """`mask` (H, W) in [0, 1], or None for all that is found; `spared` (H, W): what must stay."""
+
+    mask: NDArray[np.float32] | None
+    options: Options
+    spared: NDArray[np.bool_] | None = None
+
+
+def _asked(networks: Networks, job: Job, request: Request, photo: Photo, task: Task) -> _Asked:
+    """Which shadows to remove, in the remover's terms."""
+    options = request.options
     if request.masked:
-        given = pictures.read_mask(job.file("given").read_bytes(), photo.height, photo.width)
-        return given.astype(np.float32) / np.float32(255)
+        mask = pictures.read_mask(job.file("given").read_bytes(), photo.height, photo.width)
+        spared = None
+        if job.photo.shadows:
+            spared = spare(_labels(networks, job.photo, photo, task), mask)
+        return _Asked(mask.astype(np.float32) / np.float32(255), options, spared)
     if not request.instances and not request.points:
-        return None
+        return _Asked(None, options)
+    # Those that were found in the photo as it came, whatever a start from another result has left of them.
     labels = _labels(networks, job.photo, photo, task)
-    known = {shadow.number for shadow in job.photo.shadows or ()}
-    chosen = set(request.instances)
-    if not chosen <= known:
-        raise Refusal(422, "invalid", f"There is no shadow {min(chosen - known)}; {len(known)} were found.")
-    for x, y in request.points:
-        if labels[y, x] == 0:
-            raise Refusal(422, "invalid", f"No shadow was found at {x},{y}.")
-        chosen.add(int(labels[y, x]))
-    return np.isin(labels, sorted(chosen)).astype(np.float32)
+    known = {shadow.number: shadow.centre for shadow in job.photo.shadows or ()}
+    for number in request.instances:
+        if number not in known:
+            raise Refusal(422, "invalid", f"There is no shadow {number}; {len(known)} were found.")
+    try:
+        chosen = {*request.instances, *(under(labels.astype(np.int32), x, y) for x, y in request.points)}
+    except ValueError as error:
+        raise Refusal(422, "invalid", str(error)) from error
+    points = tuple(known[number] for number in sorted(chosen))
+    return _Asked((labels > 0).astype(np.float32), replace(options, at=points))
+
+
+def spare(labels: NDArray[np.uint8], mask: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """(H, W): the found shadows that a painted mask hardly covers, so that it does not grow into them."""
+    covered = np.bincount(labels[mask > 127], minlength=MOST + 1)
+    areas = np.bincount(labels.ravel(), minlength=MOST + 1)
+    stays = covered < _COVERED * areas
+    stays[0] = False
+    spared: NDArray[np.bool_] = stays[labels] & (mask == 0)
+    return spared
 
 
 def _labels(networks: Networks, entry: Entry, photo: Photo, task: Task) -> NDArray[np.uint8]:
@@ -159,14 +189,16 @@ def _labels(networks: Networks, entry: Entry, photo: Photo, task: Task) -> NDArr
 
 
 def _reporter(job: Job, task: Task) -> Callable[[Progress], None]:
-    last = time.monotonic()
+    due = time.monotonic() + _PREVIEW_PAUSE
 
     def report(progress: Progress) -> None:
-        nonlocal last
+        nonlocal due
         task.at(progress.stage, 0.95 * progress.share, progress.done, progress.total)
-        if progress.preview is not None and time.monotonic() - last > _PREVIEW_PAUSE:
+        began = time.monotonic()
+        if progress.preview is not None and began >= due:
             job.preview = pictures.preview(progress.preview())
             job.previews += 1
-            last = time.monotonic()
+            now = time.monotonic()
+            due = now + max(_PREVIEW_PAUSE, (now - began) * (1 / _PREVIEW_SHARE - 1))
 
     return report
