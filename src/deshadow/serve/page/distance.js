@@ -82,9 +82,33 @@ function smooth(field, columns, rows) {
   return field;
 }
 
-/** Distance in pixels of the photo to the edge of the mask: negative inside, positive outside. */
-export function signedDistance(grid, mask) {
-  return signed(grid, sample(grid, mask));
+/**
+ * The mask on the grid, the distance in pixels of the photo to its edge (negative inside), and how far outside it a
+ * cell lies as squares count, the larger of across and down: the mask grows by squares.
+ */
+export function maskDistance(grid, mask) {
+  const cells = sample(grid, mask);
+  return { cells, edge: signed(grid, cells), square: square(grid, cells) };
+}
+
+function square({ columns, rows, size }, cells) {
+  const field = new Float32Array(cells.length);
+  const sweep = (first, step, back) => {
+    for (let n = 0, i = first; n < cells.length; n++, i += step) {
+      const x = i % columns;
+      let d = back ? field[i] : cells[i] ? 0 : 1e6;
+      const row = i - step * columns;
+      if (x > 0 && n >= columns) d = Math.min(d, field[row - 1] + 1);
+      if (x < columns - 1 && n >= columns) d = Math.min(d, field[row + 1] + 1);
+      if (n >= columns) d = Math.min(d, field[row] + 1);
+      if (step > 0 ? x > 0 : x < columns - 1) d = Math.min(d, field[i - step] + 1);
+      field[i] = d;
+    }
+  };
+  sweep(0, 1, false);
+  sweep(cells.length - 1, -1, true);
+  for (let i = 0; i < field.length; i++) field[i] = field[i] ? Math.min(1e6, (field[i] - 0.5) * size) : 0;
+  return smooth(field, columns, rows);
 }
 
 function signed(grid, cells) {

@@ -21,11 +21,12 @@ const clamp = (value) => (value < 0 ? 0 : value > 1 ? 1 : value);
 /**
  * Draw into `image` (an ImageData with `density` pixels for each CSS pixel).
  *
- * scene: { view, grid, mask, distance, border, cells, labels, hover, grow, feather, fill }, all lengths in pixels
- * of the photo; `distance` and `border` may be null; `fill` is how strongly the mask is tinted.
+ * scene: { view, grid, mask, edge, square, border, cells, labels, spared, hover, grow, feather, fill }, all lengths in
+ * pixels of the photo; `edge` and `border` may be null; `fill` is how strongly the mask is tinted; the mask does not
+ * grow into shadows whose number is set in `spared`.
  */
 export function drawOverlay(image, density, scene) {
-  const { view, grid, mask, distance, border, cells, labels, hover, grow, feather, fill } = scene;
+  const { view, grid, mask, edge, square, border, cells, labels, spared, hover, grow, feather, fill } = scene;
   const { columns, rows, size, width, height } = grid;
   const { data } = image;
   data.fill(0);
@@ -40,7 +41,7 @@ export function drawOverlay(image, density, scene) {
   const thin = Math.max(1, 0.8 * density);
   const reach = (3 * density) / unit + 2 * size;
   const outer = grow + feather + reach;
-  const soft = Math.max(feather, 0.5 / unit);
+  const soft = Math.max(feather, 1 / unit);
 
   let r, g, b, a;
   const over = (colour, alpha) => {
@@ -61,7 +62,7 @@ export function drawOverlay(image, density, scene) {
       const x = ((ox + 0.5) / density - left) / view.scale;
       const cell = cy * columns + Math.min(columns - 1, Math.floor(x / size));
       const nearBorder = border !== null && border[cell] < reach;
-      const nearMask = distance !== null && distance[cell] < outer;
+      const nearMask = edge !== null && square[cell] < outer;
       const hovered = hover > 0 && cells[cell] === hover;
       if (!nearBorder && !nearMask && !hovered) continue;
       r = g = b = a = 0;
@@ -69,24 +70,28 @@ export function drawOverlay(image, density, scene) {
       const gy = y / size - 0.5;
       if (hovered && labels[py + Math.min(width - 1, Math.floor(x))] === hover) over(LINE, 0.2);
       if (nearMask) {
-        const d = between(distance, columns, rows, gx, gy);
-        const weight = clamp((grow + soft - d) / (2 * soft));
-        const smooth = weight * weight * (3 - 2 * weight);
-        over(LIGHT, smooth * fill * 0.34);
+        const d = between(edge, columns, rows, gx, gy);
+        const beyond = between(square, columns, rows, gx, gy) - grow;
+        const px = Math.min(width - 1, Math.floor(x));
+        const stays = labels !== null && spared[labels[py + px]] === 1;
+        if (!stays) {
+          // Full in the grown mask, fading beyond it.
+          const weight = clamp(1 - beyond / soft);
+          over(LIGHT, weight * weight * (3 - 2 * weight) * fill * 0.34);
+        }
         let core = clamp(0.5 - d * unit);
         let line = clamp(thin * 0.7 + 0.5 - Math.abs(d) * unit);
         if (exact) {
-          const px = Math.min(width - 1, Math.floor(x));
           core = mask[py + px];
           const before = ((ox - 0.5) / density - left) / view.scale;
           const above = ((oy - 0.5) / density - top) / view.scale;
-          const edge =
+          const step =
             mask[py + Math.max(0, Math.floor(before))] !== core ||
             mask[Math.max(0, Math.min(height - 1, Math.floor(above))) * width + px] !== core;
-          line = edge ? 1 : 0;
+          line = step ? 1 : 0;
         }
         over(LIGHT, core * fill * 0.26);
-        if (grow > 0) over(LIGHT, 0.75 * clamp(thin * 0.5 + 0.5 - Math.abs(d - grow) * unit));
+        if (grow > 0 && !stays) over(LIGHT, 0.75 * clamp(thin * 0.5 + 0.5 - Math.abs(beyond) * unit));
         over(HALO, 0.22 * clamp(thin + 1 - Math.abs(d) * unit));
         over(LIGHT, line);
       }

@@ -1,10 +1,11 @@
 // The stage: two canvases, the photo below and what lies over it above, drawn anew when something changed.
 
-import { borderDistance, signedDistance } from "./distance.js";
+import { borderDistance, maskDistance } from "./distance.js";
 import { drawOverlay } from "./overlay.js";
 import { Viewport } from "./viewport.js";
 
 const MOST_PIXELS = 2_200_000;
+const HARDLY = 0.1; // a found shadow of which less than this share is in the mask stays, as the server has it
 
 export class Stage extends EventTarget {
   constructor(element) {
@@ -127,7 +128,9 @@ export class Stage extends EventTarget {
       view: this.view,
       grid: editing.grid,
       mask: editing.mask.data,
-      distance: shows.mask ? this.distance : null,
+      edge: shows.mask ? this.distance.edge : null,
+      square: this.distance.square,
+      spared: this.spared,
       border: shows.found ? this.border : null,
       cells: this.cells,
       labels: editing.labels,
@@ -141,7 +144,8 @@ export class Stage extends EventTarget {
 
   refreshFields() {
     const { editing, stale } = this;
-    if (stale.fields) this.distance = signedDistance(editing.grid, editing.mask.data);
+    const anew = stale.fields || stale.borders;
+    if (stale.fields) this.distance = maskDistance(editing.grid, editing.mask.data);
     if (stale.borders) {
       const hidden = new Set([...editing.taken, ...editing.gone]);
       const found = editing.labels && borderDistance(editing.grid, editing.labels, hidden);
@@ -149,5 +153,17 @@ export class Stage extends EventTarget {
       this.cells = found ? found.cells : null;
     }
     stale.fields = stale.borders = false;
+    if (anew && this.cells) this.spared = spared(this.cells, this.distance.cells);
   }
+}
+
+/** For each number of a shadow 1 if the mask hardly covers it, and so does not grow into it. */
+function spared(labels, mask) {
+  const all = new Uint32Array(256);
+  const covered = new Uint32Array(256);
+  for (let i = 0; i < labels.length; i++) {
+    all[labels[i]]++;
+    if (mask[i]) covered[labels[i]]++;
+  }
+  return Uint8Array.from(all, (count, number) => (number && covered[number] < HARDLY * count ? 1 : 0));
 }
