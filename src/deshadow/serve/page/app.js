@@ -78,12 +78,12 @@ const gestures = new Gestures(stage, {
     paintFrom: () => compare.set(false),
     paint: (from, to, radius, value) => {
       session.editing.mask.stroke(from, to, radius, value);
-      stage.painted();
+      stage.painted(from, to, radius, value);
     },
     painted: (value) => session.editing.commit(value ? "Brush" : "Eraser"),
     unpainted: () => {
       session.editing.mask.restore(session.editing.history.current.runs);
-      stage.painted();
+      stage.maskChanged();
     },
   },
 });
@@ -217,11 +217,11 @@ stage.addEventListener("move", () => {
   $("#zoom").textContent = `${Math.round(100 * stage.view.scale * stage.ratio)} %`;
 });
 session.addEventListener("photo", () => {
-  const { name, width, height } = session.editing.photo;
+  const { name, width, height, scale } = session.editing.photo;
+  controls.setScale(scale);
   $("#name").textContent = `${name} · ${width} × ${height}`;
   document.title = `${name} – deshadow`;
   setTool("pick");
-  stage.element.focus({ preventScroll: true });
 });
 session.addEventListener("found", () => {
   update();

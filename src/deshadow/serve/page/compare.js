@@ -68,7 +68,7 @@ export class Compare {
     const { stage, divider } = this;
     if (!this.on || !stage.editing) {
       stage.split = null;
-      return stage.later();
+      return stage.redraw();
     }
     const { left, right } = this.span();
     stage.split = left + (right - left) * this.share;
@@ -78,7 +78,7 @@ export class Compare {
     divider.style.height = `${Math.min(stage.view.stage.height, top + height) - Math.max(0, top)}px`;
     divider.setAttribute("aria-valuenow", String(Math.round(100 * this.share)));
     divider.setAttribute("aria-valuetext", `${Math.round(100 * this.share)} % before`);
-    stage.later();
+    stage.redraw();
   }
 
   holding(held) {
@@ -87,6 +87,6 @@ export class Compare {
     this.stage.original = held_;
     this.hold.classList.toggle("held", held_);
     this.divider.classList.toggle("away", held_);
-    this.stage.later();
+    this.stage.redraw();
   }
 }

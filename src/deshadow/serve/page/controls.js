@@ -2,9 +2,12 @@
 
 export const NAMES = ["dilate", "feather", "strength", "steps", "seed"];
 
+// The server counts lengths in pixels of the reduced picture that the network sees; a person in those of the photo.
+const length = (value, scale) => (value ? `${Math.max(1, Math.round(value * scale))} px` : "off");
+
 const SHOWN = {
-  dilate: (value) => (value ? `${value} px` : "off"),
-  feather: (value) => (value ? `${value} px` : "off"),
+  dilate: length,
+  feather: length,
   strength: (value) => `${Math.round(100 * value)} %`,
   steps: String,
 };
@@ -14,6 +17,7 @@ export class Controls {
   constructor(form, onChange) {
     this.form = form;
     this.onChange = onChange;
+    this.scale = 1;
     form.addEventListener("submit", (event) => event.preventDefault());
     form.addEventListener("input", (event) => {
       if (!NAMES.includes(event.target.name)) return;
@@ -44,6 +48,12 @@ export class Controls {
     }
   }
 
+  /** Pixels of the photo for one that the network sees. */
+  setScale(scale) {
+    this.scale = scale;
+    NAMES.forEach((name) => this.label(name));
+  }
+
   set(name, value) {
     this.form.elements[name].value = String(value);
     this.label(name);
@@ -62,7 +72,7 @@ export class Controls {
     const input = this.form.elements[name];
     if (input.type === "range") paintRange(input);
     if (!(name in SHOWN)) return;
-    const text = SHOWN[name](this.get(name));
+    const text = SHOWN[name](this.get(name), this.scale);
     this.form.querySelector(`output[for=${name}]`).value = text;
     input.setAttribute("aria-valuetext", text);
   }

@@ -143,7 +143,7 @@ export class Session extends EventTarget {
     if (editing !== this.editing || editing.result !== result) return;
     stage.shown = bitmap;
     if (!result) this.compare.set(false);
-    stage.later();
+    stage.redraw();
     this.tell("change");
   }
 
@@ -187,7 +187,7 @@ export class Session extends EventTarget {
         report: (progress) => this.report(progress),
         preview: (bitmap) => {
           this.stage.shown = bitmap;
-          this.stage.later();
+          this.stage.redraw();
         },
       });
       if (editing !== this.editing) return;
@@ -212,7 +212,7 @@ export class Session extends EventTarget {
     } finally {
       if (editing === this.editing) {
         if (!this.compare.on) this.stage.shown = kept;
-        this.stage.later();
+        this.stage.redraw();
         this.enter("ready");
       }
     }

@@ -1,6 +1,6 @@
 // The stage: two canvases, the photo below and what lies over it above, drawn anew when something changed.
 
-import { borderDistance, maskDistance } from "./distance.js";
+import { borderDistance, follow, growth, maskDistance } from "./distance.js";
 import { drawOverlay } from "./overlay.js";
 import { Viewport } from "./viewport.js";
 
@@ -23,7 +23,7 @@ export class Stage extends EventTarget {
     this.feather = 0;
     this.shows = { found: true, mask: true, fill: 1 };
     this.waiting = 0;
-    this.stale = { fields: true, borders: true };
+    this.stale = { picture: true, fields: true, square: true, borders: true };
     new ResizeObserver(() => this.measure()).observe(element);
     // Another screen, another density.
     matchMedia("(resolution: 1dppx)").addEventListener("change", () => this.measure());
@@ -58,7 +58,7 @@ export class Stage extends EventTarget {
 
   close() {
     this.editing = this.shown = this.split = null;
-    this.later();
+    this.redraw();
   }
 
   maskChanged() {
@@ -67,17 +67,30 @@ export class Stage extends EventTarget {
     this.later();
   }
 
-  /** The mask alone changed, as it does all along a stroke. */
-  painted() {
-    this.stale.fields = true;
+  /** A piece of a stroke was painted or erased: far less to do than after any other change. */
+  painted(from, to, radius, value) {
+    const { stale, editing } = this;
+    if (!stale.fields) {
+      const reach = (this.grow + this.feather) * editing.photo.scale + 4 * editing.grid.size + 4 / this.view.scale;
+      const whole = follow(this.distance, editing.grid, from, to, radius, value, reach);
+      // Where it was erased, the mask has to grow anew from what is left.
+      if (!whole) stale.square = true;
+    }
     this.later();
   }
 
   moved() {
     this.dispatchEvent(new Event("move"));
+    this.redraw();
+  }
+
+  /** Draw everything with the next frame. */
+  redraw() {
+    this.stale.picture = true;
     this.later();
   }
 
+  /** Draw what lies over the photo with the next frame, and the photo itself only if it must be. */
   later() {
     this.waiting ||= requestAnimationFrame(() => {
       this.waiting = 0;
@@ -87,13 +100,16 @@ export class Stage extends EventTarget {
 
   draw() {
     const { picture, over, editing } = this;
-    const below = picture.getContext("2d");
-    below.setTransform(1, 0, 0, 1, 0, 0);
-    below.clearRect(0, 0, picture.width, picture.height);
+    if (this.stale.picture) {
+      const below = picture.getContext("2d");
+      below.setTransform(1, 0, 0, 1, 0, 0);
+      below.clearRect(0, 0, picture.width, picture.height);
+      if (editing) this.drawPicture(below);
+      this.stale.picture = false;
+    }
     const above = over.getContext("2d");
-    if (!editing) return above.clearRect(0, 0, over.width, over.height);
-    this.drawPicture(below);
-    this.drawOver(above);
+    if (editing) this.drawOver(above);
+    else above.clearRect(0, 0, over.width, over.height);
   }
 
   drawPicture(context) {
@@ -145,6 +161,7 @@ export class Stage extends EventTarget {
   refreshFields() {
     const { editing, stale } = this;
     const anew = stale.fields || stale.borders;
+    if (stale.square && !stale.fields) this.distance.square = growth(editing.grid, editing.mask.data);
     if (stale.fields) this.distance = maskDistance(editing.grid, editing.mask.data);
     if (stale.borders) {
       const hidden = new Set([...editing.taken, ...editing.gone]);
@@ -152,7 +169,7 @@ export class Stage extends EventTarget {
       this.border = found ? found.field : null;
       this.cells = found ? found.cells : null;
     }
-    stale.fields = stale.borders = false;
+    stale.fields = stale.square = stale.borders = false;
     if (anew && this.cells) this.spared = spared(this.cells, this.distance.cells);
   }
 }
