@@ -138,6 +138,8 @@ document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-do]");
   // Buttons of the list of shadows and of the note know themselves what they do.
   if (button && !button.closest("#shadows, #note")) actions[button.dataset.do]?.();
+  // After a click of the mouse, Space shall drag the photo and not press the same button again.
+  if (event.pointerType === "mouse" && document.activeElement?.matches("button")) document.activeElement.blur();
 });
 keys.listen(
   Object.fromEntries(
@@ -168,6 +170,7 @@ const plural = (count, one) => `${count} ${one}${count === 1 ? "" : "s"}`;
 
 function foundText({ present, instances, gone }) {
   if (session.finding) return "Looking for shadows…";
+  if (session.unknown) return "Shadows not looked for";
   if (!instances.length) return "No shadow found";
   if (!present.length) return "All shadows found are gone";
   return `${plural(present.length, "shadow")} ${gone.size ? "left" : "found"}`;
@@ -225,8 +228,8 @@ session.addEventListener("photo", () => {
 });
 session.addEventListener("found", () => {
   update();
-  const { finding, editing } = session;
-  if (finding || editing.labels) return;
+  const { finding, unknown, editing } = session;
+  if (finding || unknown || editing.labels) return;
   notes.show("No shadow found. Paint over one, and it goes.", { action: ["Brush", () => setTool("brush")] });
 });
 session.addEventListener("nothing", () => {

@@ -4,8 +4,8 @@ import { branch, handWithPhone, person, random, tuft } from "./silhouettes.js";
 
 const WIDTH = 1500;
 const HEIGHT = 1000;
-const SUN = [0.86, 0.8, 0.7];
-const SKY = [0.135, 0.155, 0.19];
+const SUN = [0.82, 0.775, 0.705];
+const SKY = [0.17, 0.176, 0.188];
 
 const toLinear = Float32Array.from({ length: 256 }, (_, v) =>
   v <= 10 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4,

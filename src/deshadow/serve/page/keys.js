@@ -25,8 +25,8 @@ export function listen(actions, held) {
     }
     if (event.altKey || (typing(target) && key !== "Escape")) return;
     if (key in pressed) {
-      // Space presses a button and opens a list: there it keeps its meaning.
-      if (key === " " && target.matches?.("button, summary, a, label, select, input")) return;
+      // Space presses a button and checks a box: there it keeps its meaning.
+      if (key === " " && target.matches?.("button, input[type=radio]:not(:checked)")) return;
       event.preventDefault();
       if (!event.repeat) held[pressed[key]](true);
       return;

@@ -42,10 +42,16 @@ export class Session extends EventTarget {
       action = again && ["Try again", again];
       this.watch();
     } else if (error.code === "not_found" && this.file) {
-      action = ["Send the photo again", () => this.open(this.file)];
+      action = ["Send the photo again", () => this.openAgain()];
     }
     this.notes.show(error.message, { kind: "trouble", action });
     if (!(error instanceof api.ApiError)) throw error;
+  }
+
+  /** The server has forgotten the photo: begin anew; the mask can be had back as the last one. */
+  openAgain() {
+    if (!this.editing.empty) this.last = this.editing.mask.runs();
+    return this.open(this.file);
   }
 
   /** Wait for a server that is gone, and say when it is back. */
@@ -119,6 +125,7 @@ export class Session extends EventTarget {
     const { editing } = this;
     const full = (wait) => this.notes.show(`The queue is full. Looking again in ${wait} s.`);
     this.finding = true;
+    this.unknown = false;
     this.tell("found");
     try {
       const { instances, labels } = await api.shadows(editing.photo, signal, full);
@@ -126,6 +133,7 @@ export class Session extends EventTarget {
       if (editing === this.editing) editing.setShadows(instances, found?.data ?? null);
     } catch (error) {
       if (signal.aborted) return;
+      this.unknown = true;
       this.trouble(error, () => (this.detecting = this.detect(signal)));
     } finally {
       if (editing === this.editing) {
