@@ -285,7 +285,9 @@ def serve(
     from deshadow.remover import Remover
     from deshadow.serve.command import serve as serve_forever
 
-    serve_forever(Remover(weights, detector, device), settings, browser=not no_browser)
+    remover = Remover(weights, detector, device)
+    _ = remover.backend, remover.detector  # opened now, so that what is missing is said now
+    serve_forever(remover, settings, browser=not no_browser)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
