@@ -10,7 +10,7 @@ SEEN = 512
 """Longer side of the picture that the detector sees."""
 _RADIUS = 2
 _FLAT = 0.02
-_STRIP = 1 << 20
+_STRIP = 1 << 18
 
 
 def probability(detector: Detector, pixels: Field) -> Field:

@@ -83,19 +83,24 @@ class Enlarged:
     """A small field (h, w, C) as if it had (height, width), computed strip by strip: linear in between."""
 
     def __init__(self, field: Field, height: int, width: int) -> None:
+        self._field = field
         self._low, self._share = _places(field.shape[0], height)
-        low, share = _places(field.shape[1], width)
-        high = np.minimum(low + 1, field.shape[1] - 1)
-        share = share[None, :, None]
-        self._lines = field[:, low] * (1 - share) + field[:, high] * share
+        self._left, self._across = _places(field.shape[1], width)
 
     def rows(self, rows: slice, columns: slice = slice(None)) -> Field:
         """(rows, columns, C) of the large field."""
-        low, share = self._low[rows], self._share[rows, None, None]
-        high = np.minimum(low + 1, len(self._lines) - 1)
-        lines = self._lines[:, columns]
-        wanted: Field = lines[low] * (np.float32(1) - share) + lines[high] * share
-        return wanted
+        lines = _between(self._field, self._low[rows], self._share[rows])
+        across = _between(lines.swapaxes(0, 1), self._left[columns], self._across[columns])
+        return across.swapaxes(0, 1)
+
+
+def _between(lines: Field, low: NDArray[np.intp], share: Field) -> Field:
+    """(n, …) → (m, …): so far from each line at `low` towards the next."""
+    high = np.minimum(low + 1, len(lines) - 1)
+    found: Field = lines[high] - lines[low]
+    found *= share.reshape(-1, *[1] * (lines.ndim - 1))
+    found += lines[low]
+    return found
 
 
 def _places(before: int, after: int) -> tuple[NDArray[np.intp], Field]:

@@ -128,12 +128,13 @@ def reach(chosen: Chosen, dilate: int, feather: float) -> Field:
     if small == (height, width):
         weight = wide
     elif dilate or radius:
-        weight = np.maximum(resized(wide, height, width, Image.Resampling.BILINEAR), chosen.mask)
+        weight = resized(wide, height, width, Image.Resampling.BILINEAR).copy()
+        np.maximum(weight, chosen.mask, out=weight)
     else:
         weight = chosen.mask
     if chosen.barrier is not None:
         weight = np.where(chosen.barrier, np.float32(0), weight)
-    return weight.clip(0, 1)
+    return weight
 
 
 def seen_mask(chosen: Chosen, dilate: int, height: int, width: int) -> Mask:
@@ -158,11 +159,11 @@ def _unit(values: NDArray[np.generic]) -> Mask:
         return values.astype(np.float32)
     if not np.issubdtype(values.dtype, np.integer):
         raise ValueError(f"a mask holds numbers, not {values.dtype}")
-    numbers = values.astype(np.float64)
-    if numbers.min() < 0:
+    least, most = int(values.min()), int(values.max())
+    if least < 0:
         raise ValueError("a mask has no values below 0")
-    top = 1 if numbers.max() <= 1 else 255 if numbers.max() <= 255 else max(65535, numbers.max())
-    return (numbers / top).astype(np.float32)
+    top = 1 if most <= 1 else 255 if most <= 255 else max(65535, most)
+    return np.divide(values, np.float32(top), dtype=np.float32)
 
 
 def _enlarged(labels: Labels, height: int, width: int) -> Labels:

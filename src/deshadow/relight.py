@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from deshadow.colour import LUMINANCE
-from deshadow.fields import Enlarged, Field, box, explained, guided, resized, smooth
+from deshadow.fields import Enlarged, Field, box, guided, resized, smooth
 
 _RADIUS = 3
 """Of the local fits, in pixels of the small picture."""
@@ -23,8 +23,12 @@ _DARK = 0.003
 """Linear light that is added before a ratio is taken: what lies below is mostly noise."""
 _MOST = np.log(16.0)
 """Logarithm of the largest gain: a shadow darker than that holds nothing to be brought back."""
-_EDGE_RADIUS = 2
-_STRIP = 1 << 20
+_EDGE_RADIUS = 1
+_EDGE_FLAT = 0.005
+"""Variance of the logarithm of luminance below which it says nothing about an edge."""
+_LACKING = 0.6
+"""Share of the missing texture that is put down to the network's blur, and not to the light."""
+_STRIP = 1 << 18
 """Pixels that are relit at a time, so that memory stays small whatever the photo."""
 
 
@@ -51,10 +55,10 @@ def fit(shadow: Field, clean: Field, weight: Field) -> Relighting:
     """
     before, after = linear(shadow), linear(clean)
     log_gain = edge_kept_gain(before, after, weight)
-    lit = before * np.exp(log_gain)
-    lift = box(box(after - lit, 1), 1) * weight[..., None]
     guide = log_luminance(before)
-    slope, level = explained(guide, log_gain, _EDGE_RADIUS, _FLAT)
+    slope, level = edge_fits(guide, log_gain)
+    lit = before * np.exp(slope * guide[..., None] + level)
+    lift = box(box(without_texture(after - lit, lit), 1), 1) * weight[..., None]
     return Relighting(slope, level, lift)
 
 
@@ -73,6 +77,34 @@ def edge_kept_gain(before: Field, after: Field, weight: Field) -> Field:
     means = [np.maximum(guided(shape, light, _RADIUS, _FLAT), _DARK) for light in (after, before)]
     gain: Field = np.log(means[0] / means[1]).clip(-1, _MOST) * weight[..., None]
     return gain
+
+
+def edge_fits(guide: Field, log_gain: Field) -> tuple[Field, Field]:
+    """(h, w), (h, w, 3) → slope and level, (h, w, 3) each, of the gain over the luminance at a shadow's edge.
+
+    Where the gain is even the slope is 0. At an edge the luminance steps where the gain does, and tells where
+    in a small pixel the edge runs; a slope below −1 or above 0 would be no shadow's.
+    """
+    guide = guide[..., None]
+    mean, gain_mean = box(guide, _EDGE_RADIUS), box(log_gain, _EDGE_RADIUS)
+    variance = np.maximum(box(guide * guide, _EDGE_RADIUS) - mean * mean, np.float32(0))
+    together = box(guide * log_gain, _EDGE_RADIUS) - mean * gain_mean
+    slope: Field = (together / (variance + np.float32(_EDGE_FLAT))).clip(-1, 0)
+    level: Field = gain_mean - slope * mean
+    return box(slope, _EDGE_RADIUS), box(level, _EDGE_RADIUS)
+
+
+def without_texture(rest: Field, lit: Field) -> Field:
+    """(h, w, 3), (h, w, 3) → what the result has beyond the relit photo, less the texture that it lacks.
+
+    Where the network blurs, the rest is the photo's own texture turned round: the part of it that runs
+    against the texture is mostly left out, or the lift would blur the photo as well.
+    """
+    texture = lit - box(lit, _RADIUS)
+    together = box((rest - box(rest, _RADIUS)) * texture, _RADIUS)
+    against = np.minimum(box(together / (box(texture * texture, _RADIUS) + np.float32(1e-6)), _RADIUS), 0)
+    kept: Field = rest - np.float32(_LACKING) * against * texture
+    return kept
 
 
 def apply(relighting: Relighting, pixels: Field, weight: Field, strength: float = 1.0) -> Field:
