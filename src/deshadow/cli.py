@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from cyclopts import App, CycloptsError, Parameter
 
 from deshadow import __version__
+from deshadow.commands import detect, doctor, remove
 from deshadow.data.layouts import Layout
 from deshadow.evaluation.choices import Masks, Mode
 
@@ -19,6 +20,11 @@ app = App(
     version_flags=["--version"],
     help_format="markdown",
 )
+
+
+app.default(remove)
+app.command(detect)
+app.command(doctor)
 
 
 @app.command

@@ -27,13 +27,13 @@ def upright(exif: bytes, sideways: bool) -> bytes:
         return exif
     try:
         first = start + struct.unpack_from(f"{order}I", data, start + 4)[0]
-        entries, end = _entries(data, first, order)
+        outer, end = entries(data, first, order)
         struct.pack_into(f"{order}I", data, end, 0)
-        if ORIENTATION in entries:
-            struct.pack_into(f"{order}H", data, entries[ORIENTATION] + 8, 1)
-        if sideways and _EXIF_FOLDER in entries:
-            folder = start + struct.unpack_from(f"{order}I", data, entries[_EXIF_FOLDER] + 8)[0]
-            inner, _ = _entries(data, folder, order)
+        if ORIENTATION in outer:
+            struct.pack_into(f"{order}H", data, outer[ORIENTATION] + 8, 1)
+        if sideways and _EXIF_FOLDER in outer:
+            folder = start + struct.unpack_from(f"{order}I", data, outer[_EXIF_FOLDER] + 8)[0]
+            inner, _ = entries(data, folder, order)
             if _WIDTH in inner and _HEIGHT in inner:
                 width, height = (slice(inner[tag] + 2, inner[tag] + 12) for tag in (_WIDTH, _HEIGHT))
                 data[width], data[height] = data[height], data[width]
@@ -47,8 +47,8 @@ def upright_xmp(xmp: bytes) -> bytes:
     return re.sub(rb'(tiff:Orientation(?:="|=\'|>))[2-8]', rb"\g<1>1", xmp)
 
 
-def _entries(data: bytearray, at: int, order: str) -> tuple[dict[int, int], int]:
-    """Where the entry of each tag begins, and where the offset of the next folder lies."""
+def entries(data: bytes | bytearray, at: int, order: str) -> tuple[dict[int, int], int]:
+    """Of a folder of tags: where the entry of each begins, and where the offset of the next folder lies."""
     (count,) = struct.unpack_from(f"{order}H", data, at)
     places = {
         struct.unpack_from(f"{order}H", data, place)[0]: place

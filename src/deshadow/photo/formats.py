@@ -1,7 +1,10 @@
 """The formats of photos: what they are called, how they begin, and what they can hold."""
 
+import struct
 from dataclasses import dataclass
 from pathlib import Path
+
+from deshadow.photo.exif import entries
 
 RAW_ENDINGS = frozenset(
     {".3fr", ".arw", ".cr2", ".cr3", ".crw", ".dcr", ".dng", ".erf", ".fff", ".iiq", ".kdc", ".mef", ".mos"}
@@ -40,6 +43,7 @@ FORMATS = {
 ENDINGS = {ending: each.name for each in FORMATS.values() for ending in each.endings}
 READABLE = frozenset(ENDINGS) | RAW_ENDINGS
 
+_DNG_VERSION, _KIND, _INNER = 50706, 254, 330
 _HEIF_BRANDS = frozenset({b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"})
 _RAW_BEGINNINGS = (b"FUJIFILMCCD-RAW", b"IIRO", b"IIRS", b"MMOR", b"IIU\0", b"FOVb", b"\0MRM")
 
@@ -68,4 +72,18 @@ def is_raw(data: bytes, name: str) -> bool:
         or data.startswith(_RAW_BEGINNINGS)
         or (data[:2] in (b"II", b"MM") and data[8:10] == b"CR")
         or data[4:12] == b"ftypcrx "
+        or _is_raw_tiff(data)
     )
+
+
+def _is_raw_tiff(data: bytes) -> bool:
+    """A DNG says so; others begin with a folder that is a thumbnail and says where the rest is."""
+    order = {b"II*\0": "<", b"MM\0*": ">"}.get(data[:4])
+    if order is None:
+        return False
+    try:
+        tags, _ = entries(data, struct.unpack_from(f"{order}I", data, 4)[0], order)
+        reduced = _KIND in tags and struct.unpack_from(f"{order}I", data, tags[_KIND] + 8)[0] == 1
+    except struct.error:
+        return False
+    return _DNG_VERSION in tags or (reduced and _INNER in tags)

@@ -16,7 +16,7 @@ from deshadow.photo.photo import Codes, Coding, Metadata, Photo
 
 KNOWN = ("JPEG", "PNG", "TIFF", "WEBP", "AVIF", "BMP", "DIB")
 _BROKEN = (OSError, SyntaxError, ValueError, EOFError, TypeError, KeyError, IndexError, struct.error)
-_DNG_VERSION, _KIND, _INNER, _PLANES, _BITS = 50706, 254, 330, 284, 258
+_PLANES, _BITS = 284, 258
 _KEPT_CHUNKS = frozenset({b"gAMA", b"cHRM", b"sRGB", b"cICP", b"pHYs", b"tEXt", b"zTXt", b"iTXt", b"tIME"})
 _XMP_CHUNK = b"XML:com.adobe.xmp\0"
 _LONG_XMP = b"http://ns.adobe.com/xmp/extension/\0"
@@ -33,7 +33,7 @@ def read(source: bytes | Path, name: str = "") -> Photo:
     if is_heif(data):
         require("heif", "pillow_heif")
     try:
-        return _read_heif(data) if is_heif(data) else _read_common(data, name)
+        return _read_heif(data) if is_heif(data) else _read_common(data)
     except Image.DecompressionBombError as error:
         most = f"{2 * (Image.MAX_IMAGE_PIXELS or 0) / 1e6:.0f} million"
         raise ValueError(f"{name} has more than {most} pixels: make it smaller, or cut it") from error
@@ -86,11 +86,9 @@ def _bytes_of(path: Path) -> bytes:
         raise ValueError(f"{path} cannot be opened ({reason}): check its permissions") from error
 
 
-def _read_common(data: bytes, name: str) -> Photo:
+def _read_common(data: bytes) -> Photo:
     with Image.open(io.BytesIO(data), formats=list(KNOWN)) as image:
         kind = {"MPO": "JPEG", "DIB": "BMP"}.get(image.format or "", image.format or "")
-        if kind == "TIFF" and _is_raw_tiff(image):
-            return _read_raw(data, name)
         notes = _frames(image, kind)
         if kind == "TIFF":
             _check_tiff(image)
@@ -226,12 +224,6 @@ def _frames(image: Image.Image, kind: str) -> tuple[str, ...]:
     if kind == "JPEG":
         return ("it holds further pictures (depth or HDR gain), which the result leaves out",)
     return (f"it has {frames} frames or pages, of which the first was taken",)
-
-
-def _is_raw_tiff(image: Image.Image) -> bool:
-    """A camera's raw file begins with a folder that is a thumbnail and says where the rest is."""
-    tags: Any = getattr(image, "tag_v2", {})
-    return _DNG_VERSION in tags or (tags.get(_KIND) == 1 and _INNER in tags)
 
 
 def _check_tiff(image: ImageFile.ImageFile) -> None:

@@ -1,0 +1,61 @@
+"""The command that finds shadows without removing them."""
+
+import io
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from deshadow import sheets
+from deshadow.files import write_whole
+from deshadow.jobs import Job, check_places, make_folder
+from deshadow.photo import format_of, read
+from deshadow.remover import Remover
+
+_LOSSLESS = (".png", ".tif", ".tiff", ".bmp")
+
+
+def find_shadows(
+    photo: Path, output: Path, overlay: Path | None, detector: str, device: str
+) -> Iterator[str]:
+    """Write the mask, 255 in a shadow, and the overlay; gives a line for each file and each shadow."""
+    warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+    if output.suffix.lower() not in _LOSSLESS:
+        raise ValueError(f"{output} should end in one of {', '.join(_LOSSLESS)}: a mask must not be blurred")
+    places = [output] if overlay is None else [output, overlay]
+    for place in places:
+        format_of(place)
+    check_places([Job(photo, output)], places)
+    seen = read(photo)
+    for folder in dict.fromkeys(place.parent for place in places):
+        make_folder(folder)
+    labels = Remover(detector=detector, device=device).instances(seen.pixels)
+    _write(output, Image.fromarray(np.where(labels > 0, np.uint8(255), np.uint8(0))))
+    count = int(labels.max(initial=0))
+    if not count:
+        yield f"{output}: no shadow found, so it is black"
+    else:
+        share = 100 * float((labels > 0).mean())
+        yield f"{output}: {count} shadow{'s' * (count > 1)}, {share:.0f} % of the photo"
+    if overlay is not None:
+        _write(overlay, sheets.overlay(seen.pixels, labels))
+        yield f"{overlay}"
+    yield from _listing(labels)
+
+
+def _listing(labels: NDArray[np.int32]) -> Iterator[str]:
+    """A line for each shadow: its number, its share of the photo, and a point in it for --at."""
+    for number in range(1, int(labels.max(initial=0)) + 1):
+        inside = labels == number
+        x, y = sheets.middle(inside)
+        yield f"{number}: {100 * float(inside.mean()):.1f} % of the photo, at {x:.0f},{y:.0f}"
+
+
+def _write(place: Path, image: Image.Image) -> None:
+    buffer = io.BytesIO()
+    kind = format_of(place)
+    image.save(buffer, format=kind, **({"quality": 92} if kind == "JPEG" else {}))
+    write_whole(place, buffer.getvalue())
