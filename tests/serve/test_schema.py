@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import requests
 import schemathesis
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -54,7 +53,6 @@ def test_every_address_is_described(served: Served) -> None:
 def test_no_request_breaks_the_server_or_the_description(served: Served, mode: GenerationMode) -> None:
     photo = served.upload(PHOTO)["id"]
     job = served.wait(served.start(photo)["id"])["id"]
-    session = requests.Session()
     statuses: Counter[int] = Counter()
 
     def ask(operation: Any) -> None:
@@ -74,7 +72,7 @@ def test_no_request_breaks_the_server_or_the_description(served: Served, mode: G
                 for name, data in (("file", PHOTO), ("mask", MASK)):
                     if isinstance(case.body, dict) and name in case.body:
                         case.body[name] = data
-            answer = case.call(base_url=str(served.http.base_url), session=session)
+            answer = case.call(base_url=str(served.http.base_url))
             statuses[answer.status_code] += 1
             case.validate_response(answer, checks=CHECKS)
 
