@@ -11,7 +11,7 @@ import numpy as np
 import uvicorn
 from numpy.typing import NDArray
 
-from deshadow.remover import Options, Progress, Relit
+from deshadow.remover import Options, Progress, Relit, Stage
 from deshadow.serve.app import create_app
 from deshadow.serve.files import PageFile, page_files
 from deshadow.serve.settings import Settings
@@ -59,12 +59,12 @@ class StandIn:
         bright = np.minimum(pixels * (1 + options.strength), 1).astype(np.float32)
         so_far = pixels.copy()
         total = self.windows if options.mode == "removal" else 1
+        stage: Stage = "windows" if options.mode == "removal" else "quick"
         for done in range(total):
             edge = slice(done * pixels.shape[1] // total, (done + 1) * pixels.shape[1] // total)
             so_far[:, edge] = np.where(mask[:, edge, None] > 0, bright[:, edge], pixels[:, edge])
             time.sleep(self.pause)
             if progress:
-                stage = "windows" if total > 1 else "quick"
                 progress(Progress((done + 1) / total, stage, done + 1, total, lambda: so_far))
         return Relit(bright, mask, mask)
 

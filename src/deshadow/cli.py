@@ -11,6 +11,7 @@ from deshadow import __version__
 from deshadow.commands import detect, doctor, remove
 from deshadow.data.layouts import Layout
 from deshadow.evaluation.choices import Masks, Mode
+from deshadow.serve.cli import serve
 
 # Each command imports what it needs when it runs, so that `--help` answers at once.
 app = App(
@@ -25,6 +26,7 @@ app = App(
 app.default(remove)
 app.command(detect)
 app.command(doctor)
+app.command(serve)
 
 
 @app.command
@@ -271,46 +273,6 @@ def evaluate(
         lpips=lpips,
     )
     table.show(found)
-
-
-@app.command
-def serve(
-    *,
-    host: Annotated[str, Parameter(help="Address to listen on. Others than this machine's need a token.")] = (
-        "127.0.0.1"
-    ),
-    port: Annotated[int, Parameter(help="Port to listen on; 0 takes any free one.")] = 8765,
-    no_browser: Annotated[bool, Parameter(negative=(), help="Do not open the browser.")] = False,
-    token: Annotated[
-        str | None, Parameter(env_var="DESHADOW_TOKEN", help="Secret that every request must bring.")
-    ] = None,
-    weights: Annotated[str, Parameter(help="A .safetensors file, or the name of shipped weights.")] = "light",
-    detector: Annotated[str, Parameter(help="The same for the shadow detector.")] = "detector",
-    device: Annotated[str, Parameter(help="auto, cpu or cuda.")] = "auto",
-    max_megapixels: Annotated[float, Parameter(help="Largest photo to take, in millions of pixels.")] = 50.0,
-    max_upload: Annotated[float, Parameter(help="Largest upload to take, in MiB.")] = 64.0,
-    queue: Annotated[int, Parameter(help="Photos that may wait; more are told to come back later.")] = 16,
-    expire: Annotated[float, Parameter(help="Minutes after its last use that a photo is kept.")] = 60.0,
-) -> None:
-    """Open a page where you click or paint a shadow and it goes; also an HTTP API."""
-    from deshadow.extras import require
-
-    require("web", "fastapi", "uvicorn", "python_multipart")
-    from deshadow.serve.settings import MIB, Settings
-
-    settings = Settings(
-        host=host,
-        port=port,
-        token=token,
-        max_pixels=round(max_megapixels * 1e6),
-        max_upload=round(max_upload * MIB),
-        queue=queue,
-        expire=expire * 60,
-    )
-    from deshadow.remover import Remover
-    from deshadow.serve.command import serve as serve_forever
-
-    serve_forever(Remover(weights, detector, device), settings, browser=not no_browser)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import requests
 import schemathesis
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -30,7 +29,7 @@ CHECKS = [
     response_schema_conformance,
 ]
 PHOTO, MASK = encoded(scene()), encoded(scene()[..., 0])
-EXAMPLES = 20
+EXAMPLES = 60
 """Requests to each address, in each of two ways: as described, and not as described."""
 
 
@@ -42,7 +41,8 @@ def served() -> Iterator[Served]:
 
 def operations(served: Served) -> list[Any]:
     schema = schemathesis.openapi.from_dict(served.http.get("/api/openapi.json").json())
-    return [found.ok() for found in schema.get_all_operations()]
+    found: list[Any] = list(schema.get_all_operations())
+    return [operation.ok() for operation in found]
 
 
 def test_every_address_is_described(served: Served) -> None:
@@ -53,7 +53,6 @@ def test_every_address_is_described(served: Served) -> None:
 def test_no_request_breaks_the_server_or_the_description(served: Served, mode: GenerationMode) -> None:
     photo = served.upload(PHOTO)["id"]
     job = served.wait(served.start(photo)["id"])["id"]
-    session = requests.Session()
     statuses: Counter[int] = Counter()
 
     def ask(operation: Any) -> None:
@@ -65,7 +64,7 @@ def test_no_request_breaks_the_server_or_the_description(served: Served, mode: G
             database=None,
             suppress_health_check=list(HealthCheck),
         )
-        def one(case: schemathesis.Case, known: bool) -> None:
+        def one(case: Any, known: bool) -> None:
             if known and case.method != "DELETE":  # otherwise hardly any request finds anything
                 for name, value in (("photo", photo), ("job", job)):
                     if name in case.path_parameters:
@@ -73,7 +72,7 @@ def test_no_request_breaks_the_server_or_the_description(served: Served, mode: G
                 for name, data in (("file", PHOTO), ("mask", MASK)):
                     if isinstance(case.body, dict) and name in case.body:
                         case.body[name] = data
-            answer = case.call(base_url=str(served.http.base_url), session=session)
+            answer = case.call(base_url=str(served.http.base_url))
             statuses[answer.status_code] += 1
             case.validate_response(answer, checks=CHECKS)
 

@@ -156,6 +156,7 @@ class Store:
 
     def clear_leftovers(self) -> None:
         """Remove what was written into a folder while it was being removed."""
+        os.utime(self.folder)  # what cleans temporary folders takes only what nobody has touched for days
         for folder in self.folder.iterdir():
             if folder not in self._folders:
                 shutil.rmtree(folder, ignore_errors=True)
