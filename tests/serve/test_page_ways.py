@@ -12,6 +12,7 @@ from browsing import (
     Opener,
     chip,
     colour,
+    drag,
     finished,
     named,
     open_photo,
@@ -47,6 +48,22 @@ def test_a_server_that_is_gone_is_said_and_tried_again(page_server: Served, visi
     assert "does not answer" in (page.locator("#note p").text_content() or "")
     page.unroute("**/*")
     page.click("#note [data-do=note]")
+    finished(page)
+
+
+def test_a_photo_that_the_server_forgot_is_sent_again_and_its_mask_can_be_had_back(
+    page_server: Served, visit: Opener
+) -> None:
+    page = visit(page_server)
+    with page.expect_response("**/api/photos") as answer:
+        open_photo(page)
+    chip(page, 1).click()
+    page_server.http.delete(f"/api/photos/{answer.value.json()['id']}")
+    page.click("[data-do=quick]")
+    page.get_by_role("button", name="Send the photo again").click()
+    page.wait_for_selector("[data-do=last]:enabled")
+    page.click("[data-do=last]")
+    page.click("[data-do=quick]")
     finished(page)
 
 
@@ -110,6 +127,19 @@ def test_the_wheel_zooms_on_what_is_under_it_and_space_drags(page_server: Served
     assert page.locator("#zoom").text_content() == whole
     page.keyboard.press("1")
     assert page.locator("#zoom").text_content() == "100 %"
+
+
+def test_space_drags_also_after_a_tool_was_chosen_with_the_mouse(page_server: Served, visit: Opener) -> None:
+    page = visit(page_server)
+    open_photo(page)
+    page.click("label:has([value=brush])")
+    page.click("[data-do=closer]")
+    seen = colour(page, *FIRST)
+    page.keyboard.down(" ")
+    drag(page, FIRST, (300, 240))
+    page.keyboard.up(" ")
+    assert colour(page, *FIRST) != seen
+    assert page.locator("[data-do=export]").is_disabled()  # nothing was painted
 
 
 def test_fingers_tap_pinch_and_paint(page_server: Served, visit: Opener) -> None:

@@ -249,7 +249,8 @@ addEventListener("pagehide", (event) => event.persisted || (session.editing && a
 
 async function configure() {
   try {
-    const { options, accept } = await api.settings();
+    const { options, accept, max_upload: most } = await api.settings();
+    session.most = most;
     controls.configure(options);
     $("#file").accept = accept;
   } catch (error) {

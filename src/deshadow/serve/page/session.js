@@ -22,6 +22,7 @@ export class Session extends EventTarget {
     this.detecting = null;
     this.last = null; // runs of the mask that was used last, in any photo
     this.saved = true;
+    this.most = Infinity; // bytes of a file that the server takes
     this.progress = { words: "", left: "", share: 0 };
   }
 
@@ -64,6 +65,10 @@ export class Session extends EventTarget {
   }
 
   async open(file) {
+    if (file.size > this.most) {
+      const [size, most] = [file.size, this.most].map((bytes) => `${Math.ceil(bytes / 2 ** 20)} MiB`);
+      return this.notes.show(`This file has ${size}; the server takes ${most} at the most.`, { kind: "trouble" });
+    }
     await this.close();
     const before = { editing: this.editing, file: this.file };
     const { signal } = (this.opening = new AbortController());
