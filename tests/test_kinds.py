@@ -15,6 +15,7 @@ from PIL import Image
 
 from deshadow.kinds import Opened, open_mask, open_picture, through
 from deshadow.photo import read
+from deshadow.remover import Remover
 
 DTYPES: list[Any] = [np.uint8, np.uint16, np.int32, np.int64, np.float16, np.float32, np.float64]
 
@@ -194,6 +195,37 @@ def test_each_picture_of_a_batch_meets_its_own_mask() -> None:
     assert (through(pictures, masks[1:], white) == 1).all()
     with pytest.raises(ValueError, match="masks do not fit"):
         through(pictures[:1], masks, white)
+
+
+@pytest.mark.parametrize(
+    "kind", ["uint8", "uint16", "float32", "float64", "tensor", "image", "bytes", "path"]
+)
+def test_the_remover_gives_back_what_it_was_given(kind: str, exported: Path, tmp_path: Path) -> None:
+    codes = picture((48, 64, 3), np.uint8)
+    mask = np.zeros((48, 64), np.uint8)
+    mask[:, :12] = 255
+    path = tmp_path / "photo.png"
+    Image.fromarray(codes).save(path)
+    images: dict[str, Any] = {
+        "uint8": codes,
+        "uint16": codes.astype(np.uint16) * 257,
+        "float32": (codes / 255).astype(np.float32),
+        "float64": codes / 255,
+        "tensor": torch.from_numpy(codes / 255).permute(2, 0, 1),
+        "image": Image.fromarray(codes),
+        "bytes": path.read_bytes(),
+        "path": path,
+    }
+    remover = Remover(exported)
+    one, two = (remover.remove(images[kind], mask, seed=3) for _ in range(2))
+    assert isinstance(one, Image.Image if kind == "path" else type(images[kind]))
+    results, before = (
+        [open_picture(each).pictures[0] for each in (one, two)],
+        open_picture(images[kind]).pictures[0],
+    )
+    assert np.array_equal(results[0], results[1])
+    assert np.array_equal(results[0][:, 40:], before[:, 40:])
+    assert not np.array_equal(results[0][:, :12], before[:, :12])
 
 
 def test_torch_is_not_loaded_for_an_array() -> None:

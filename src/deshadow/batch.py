@@ -23,6 +23,7 @@ from deshadow.jobs import STREAM, Job, check_places, make_folder, plan
 from deshadow.kinds import open_mask
 from deshadow.outcomes import Outcome, report_text, residual, say
 from deshadow.photo import Photo, format_of, read
+from deshadow.photo.writing import written_format
 from deshadow.remover import Options, Progress, Relit, Remover
 
 
@@ -81,7 +82,7 @@ def process(
     data = job.photo.read_bytes() if job.photo else sys.stdin.buffer.read()
     photo = read(data, job.name)
     mask = None if job.mask is None else open_mask(job.mask)[0]
-    kind = format_of(job.output) if job.output else None
+    kind = format_of(job.output) if job.output else written_format(photo)
     known = Outcome(job.name, "done", (), "", photo.width, photo.height, photo.format, notes=photo.notes)
     results: list[tuple[str, Image.Image]] = []
     written: list[str] = []
@@ -93,8 +94,8 @@ def process(
 
         relit = remover.relight(photo.pixels, mask, seeded, progress)
         if relit is None:
-            same = kind in (None, photo.format)
-            copied = _deliver(job.output, data if same else photo.encode(kind, request.quality))
+            copy = data if kind == photo.format else photo.encode(kind, request.quality)
+            copied = _deliver(job.output, copy)
             seconds = time.monotonic() - began
             return replace(known, state="no shadow", outputs=(copied,), seconds=seconds)
         result = photo.composed(relit.pixels, relit.weight)
@@ -106,7 +107,7 @@ def process(
                 known,
                 shadow_share=float((relit.mask > 0.5).mean()),
                 touched_share=float((relit.weight > 0).mean()),
-                residual=residual(photo, packed, relit.weight),
+                residual=residual(photo, packed, kind, relit.weight),
             )
             written += _further(job, request, photo, result, relit)
         if request.variants > 1:

@@ -50,10 +50,12 @@ class Outcome:
     notes: tuple[str, ...] = ()
 
 
-def residual(photo: Photo, packed: bytes, weight: NDArray[np.float32]) -> Residual | None:
+def residual(photo: Photo, packed: bytes, kind: str, weight: NDArray[np.float32]) -> Residual | None:
     """What the written file differs by where the weight is 0; None for what keeps every bit."""
+    if FORMATS[kind].lossless:
+        return None
     again = read(packed)
-    if again.codes.shape != photo.codes.shape or FORMATS[again.format].lossless:
+    if again.codes.shape != photo.codes.shape:  # grey or CMYK, in a format that has none
         return None
     scale = np.float32(255 / photo.top)
     outside = weight == 0
@@ -90,7 +92,7 @@ def say(outcome: Outcome, console: Console) -> None:
                 f"{place}: {100 * outcome.touched_share:.0f} % of the photo relit in {outcome.seconds:.1f} s"
             )
             if outcome.residual:
-                kind = FORMATS[format_of(Path(place))].name if place != STREAM else outcome.format
+                kind = format_of(Path(place)) if place != STREAM else outcome.format
                 found = {"mean": outcome.residual.mean, "most": round(outcome.residual.most)}
                 line += "; " + LOSSY_NOTE.format(format=kind, **found)
     console.print(line, highlight=False, markup=False)

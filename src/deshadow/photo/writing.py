@@ -25,7 +25,7 @@ def encode(photo: Photo, format: str | None = None, quality: int | None = None) 
     What the format cannot hold is made what it can: CMYK becomes sRGB, 16 bits 8, and what is transparent
     white. A JPEG is packed with the tables and the subsampling of the input unless a quality is given.
     """
-    kind = FORMATS.get((format or ("TIFF" if photo.format == "RAW" else photo.format)).upper())
+    kind = FORMATS.get((format or written_format(photo)).upper())
     if kind is None:
         raise ValueError(f"no format {format!r}: choose one of {', '.join(FORMATS)}")
     if quality is not None and not 1 <= quality <= 100:
@@ -43,6 +43,11 @@ def encode(photo: Photo, format: str | None = None, quality: int | None = None) 
     except (OSError, ValueError, SystemError, struct.error, RuntimeError) as error:
         reason = str(error).rstrip(".") or type(error).__name__
         raise ValueError(f"cannot be written as {kind.name} ({reason}): choose another format") from error
+
+
+def written_format(photo: Photo) -> str:
+    """The photo's own format, or TIFF for a raw photo."""
+    return "TIFF" if photo.format == "RAW" else photo.format
 
 
 def as_image(codes: Codes, alpha: Codes | None) -> Image.Image:
