@@ -53,6 +53,7 @@ def main() -> None:
             chosen.size,
             seed=0,
             timesteps=1000,
+            final=0.5,
             device=world.device,
         )
         start = time.perf_counter()

@@ -150,21 +150,28 @@ class TorchBackend:
         self.model = model
         self.config = model.config
         self.device = device
+        self.encoder: Callable[..., Any] = model.encode
+        self.denoiser: Callable[..., Any] = model
+        if device.startswith("cuda"):
+            from deshadow.nn.replay import Replay
+
+            self.encoder, self.denoiser = Replay(model.encode), Replay(model)
 
     def encode(self, picture: Array, mask: Array) -> Array | None:
         """The guidance, or None where the model has none."""
         import torch
 
+        if self.config.guidance == "none":
+            return None
         with torch.no_grad():
-            guidance = self.model.encode(self._tensor(picture), self._tensor(mask))
-        return None if guidance is None else like(picture, guidance)
+            return like(picture, self.encoder(self._tensor(picture), self._tensor(mask)))
 
     def predict(self, noisy: Array, t: int, picture: Array, mask: Array, guidance: Array | None) -> Array:
         """The denoiser's own output: what `config.predicts` names."""
         import torch
 
         with torch.no_grad():
-            output = self.model(
+            output = self.denoiser(
                 self._tensor(noisy),
                 torch.full((len(noisy),), float(t), device=self.device),
                 self._tensor(picture),

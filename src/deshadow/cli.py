@@ -226,6 +226,12 @@ def evaluate(
     ] = None,
     split: Split = None,
     mask: Annotated[Masks, Parameter(help="The set's own masks, or detected ones.")] = "given",
+    detector: Annotated[
+        str, Parameter(help="What finds the masks: shipped weights by name, or a .safetensors file.")
+    ] = "detector",
+    detection: Annotated[
+        bool, Parameter(negative=(), help="Score the detector alone: are the set's masks found?")
+    ] = False,
     mode: Annotated[
         Mode, Parameter(help="The network alone at 256×256, or the whole path of a photo.")
     ] = "network",
@@ -244,14 +250,27 @@ def evaluate(
     workers: Annotated[int | None, Parameter(help="Threads that read and score. All cores.")] = None,
 ) -> None:
     """Score shadow removal on a data set as the paper does: in the shadow, outside it, and everywhere."""
-    from deshadow.evaluation import command, table
+    from deshadow.evaluation import command, finding, table
     from deshadow.evaluation.methods import Request
 
+    outputs = command.Outputs(json, report)
+    if detection:
+        if weights or results or compare:
+            raise ValueError("--detection scores the detector alone: compare methods in a run of its own")
+        finding.show(command.run_detector(folder, detector, outputs, split=split, limit=limit, device=device))
+        return
     names = [name.strip() for name in compare.split(",")] if compare else []
     request = Request(names, weights or [], results or [], mode, steps or [], seed, jump, resamplings, device)
-    outputs = command.Outputs(json, report)
     found = command.run(
-        folder, request, outputs, split=split, mask=mask, limit=limit, workers=workers, lpips=lpips
+        folder,
+        request,
+        outputs,
+        split=split,
+        mask=mask,
+        detector=detector,
+        limit=limit,
+        workers=workers,
+        lpips=lpips,
     )
     table.show(found)
 

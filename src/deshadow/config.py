@@ -5,7 +5,7 @@ import math
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, get_args
 
-from deshadow.prediction import Prediction
+from deshadow.prediction import CHANNELS, Prediction
 from deshadow.schedule import Schedule
 
 Guidance = Literal["none", "colour", "coarse", "latent"]
@@ -80,7 +80,7 @@ class ModelConfig:
         ):
             if value not in choices:
                 raise ValueError(f"unknown {name} {value!r}: choose from {', '.join(choices)}")
-        if self.unconditional and self.predicts == "correction":
+        if self.unconditional and self.predicts in ("correction", "relighting"):
             raise ValueError("a model that sees nothing cannot correct the picture: let it predict noise")
 
     @property
@@ -93,6 +93,11 @@ class ModelConfig:
         """The conditions of the denoiser, in order, with their channels."""
         channels = {"picture": 3, "mask": 1}
         return {name: channels[name] for name in self.sees.split("+") if name in channels}
+
+    @property
+    def output_channels(self) -> int:
+        """Channels of what the denoiser puts out."""
+        return CHANNELS[self.predicts]
 
     @property
     def guidance_channels(self) -> int:
@@ -160,6 +165,7 @@ PRESETS: dict[str, ModelConfig] = {
     "light": ModelConfig(
         denoiser=UNetShape(base=32, multipliers=(1, 2, 4, 5), attention=(2, 3), head_channels=32, fold=2),
         guide=UNetShape(base=16, multipliers=(1, 2, 3, 4), attention=(3,), head_channels=16, fold=2),
+        predicts="relighting",
     ),
     "tiny": ModelConfig(
         denoiser=UNetShape(

@@ -68,7 +68,7 @@ def model_cost(config: ModelConfig, height: int, width: int) -> dict[str, Cost]:
     """What each part of a model costs for a picture of this size: guide, denoiser, fusion."""
     shape, guidance = config.denoiser, config.guidance_channels
     inputs = 3 + sum(config.seen_channels.values()) + guidance
-    parts = {"denoiser": unet_cost(shape, inputs, 3, shape.embedding, height, width)}
+    parts = {"denoiser": unet_cost(shape, inputs, config.output_channels, shape.embedding, height, width)}
     parts["denoiser"] += _linear(shape.base, shape.embedding, 1) + _linear(
         shape.embedding, shape.embedding, 1
     )

@@ -163,7 +163,8 @@ def _unit(values: NDArray[np.generic]) -> Mask:
     if least < 0:
         raise ValueError("a mask has no values below 0")
     top = 1 if most <= 1 else 255 if most <= 255 else max(65535, most)
-    return np.divide(values, np.float32(top), dtype=np.float32)
+    mask: Mask = np.divide(values, np.float32(top), dtype=np.float32)
+    return mask
 
 
 def _enlarged(labels: Labels, height: int, width: int) -> Labels:

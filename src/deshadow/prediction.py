@@ -7,7 +7,10 @@ from typing import Literal, get_args
 
 from deshadow.arrays import Array
 
-Prediction = Literal["noise", "v", "clean", "correction"]
+Prediction = Literal["noise", "v", "clean", "correction", "relighting"]
+
+CHANNELS: dict[Prediction, int] = {"noise": 3, "v": 3, "clean": 3, "correction": 3, "relighting": 6}
+"""Channels of the network's output: relighting has a gain and an offset for each colour."""
 
 
 def diffuse(clean: Array, noise: Array, a: "float | Array", s: "float | Array") -> Array:
@@ -27,6 +30,8 @@ def target(
         return clean
     if kind == "correction":
         return clean - shadow
+    if kind == "relighting":
+        raise ValueError("many gains and offsets give one picture: compare pictures, not relightings")
     raise ValueError(unknown(kind))
 
 
@@ -42,6 +47,10 @@ def clean_from(
         return output
     if kind == "correction":
         return shadow + output
+    if kind == "relighting":
+        # As light falls: what the shadow hides is still there, only darker. Detail needs no drawing.
+        gain, offset = output[:, :3], output[:, 3:]
+        return shadow + gain * (shadow + 1) + offset
     raise ValueError(unknown(kind))
 
 

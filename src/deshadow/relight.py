@@ -26,7 +26,7 @@ _MOST = np.log(16.0)
 _EDGE_RADIUS = 1
 _EDGE_FLAT = 0.005
 """Variance of the logarithm of luminance below which it says nothing about an edge."""
-_LACKING = 0.6
+_LACKING = 0.8
 """Share of the missing texture that is put down to the network's blur, and not to the light."""
 _STRIP = 1 << 18
 """Pixels that are relit at a time, so that memory stays small whatever the photo."""

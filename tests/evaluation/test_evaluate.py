@@ -267,6 +267,20 @@ def test_a_path_may_have_an_equals_sign(tmp_path: Path) -> None:
         build(Request(weights=["a=x", "a=y"]), "light")
 
 
+@pytest.mark.parametrize("mode", ["quick", "removal"])
+def test_the_whole_path_leaves_what_lies_far_from_the_shadow(mode: Any, tmp_path: Path) -> None:
+    path = tmp_path / "small.safetensors"
+    save(path, random_model(ModelConfig(SMALL, SMALL)))
+    (method,) = build(Request(weights=[str(path)], mode=mode), "light")
+    picture, _, _ = scene(200, 300)
+    mask = np.zeros((200, 300), np.uint8)
+    mask[:20, :20] = 255
+    result = method.remove(picture, mask, "one")
+    assert (result[60:] == picture[60:]).all()
+    assert (result[:10, :10] != picture[:10, :10]).any()
+    assert method.note == f"{mode}: correction prediction, 1 step"
+
+
 def test_steps_can_be_given_for_one_model(tmp_path: Path) -> None:
     path = tmp_path / "small.safetensors"
     save(path, random_model(ModelConfig(SMALL, SMALL)))
@@ -300,9 +314,11 @@ def test_lpips_gets_pictures_from_minus_one_to_one(scenes: Path, monkeypatch: py
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--compare", "input", "--mask", "detected"], "no detector of shadows yet"),
-        (["--weights", "x.safetensors", "--mode", "quick"], "evaluates the network alone: --mode network"),
-        (["--compare", "input", "--mode", "removal"], "evaluates the network alone: --mode network"),
+        (["--compare", "input", "--mask", "detected", "--detector", "sun"], "no weights 'sun'"),
+        (["--detection", "--detector", "sun"], "no weights 'sun'"),
+        (["--detection", "--compare", "input"], "scores the detector alone"),
+        (["--detection", "--report", "there"], "shows what was removed: leave it out"),
+        (["--weights", "x.safetensors", "--mode", "quick"], "no checkpoint at x.safetensors"),
         (["--compare", "input", "--seed", "-1"], "must not be negative"),
         ([], "no weights 'light'"),
         (["--compare", "input,sunny"], "no weights 'sunny'"),

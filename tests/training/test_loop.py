@@ -16,6 +16,7 @@ from PIL import Image
 
 from deshadow import checkpoint, colour
 from deshadow.config import preset
+from deshadow.data.light import lab
 from deshadow.nn.lfg import LFGDiffusion
 from deshadow.training import objectives
 from deshadow.training.batches import find_split, open_source
@@ -24,7 +25,7 @@ from deshadow.training.loop import train
 from deshadow.training.objectives import Batch, Criterion, Losses
 from deshadow.training.options import Options, parse
 from deshadow.training.state import STATE, WEIGHTS
-from deshadow.training.validation import lab, validation_set
+from deshadow.training.validation import validation_set
 
 SHORT = ["--recipe", "tiny", "--size", "32", "--batch", "4", "--val-count", "4", "--log-every", "8"]
 
@@ -362,5 +363,5 @@ def test_the_diffusion_baselines_are_trained_by_the_same_loop(tmp_path: Path, ki
 
 def test_lab_on_the_device_is_the_lab_of_the_house() -> None:
     picture = np.random.default_rng(0).integers(0, 256, (9, 7, 3), dtype=np.uint8)
-    ours = lab(torch.from_numpy(picture).permute(2, 0, 1)[None])[0].permute(1, 2, 0)
+    ours = lab(torch.from_numpy(picture).permute(2, 0, 1)[None] / 255)[0].permute(1, 2, 0)
     np.testing.assert_allclose(ours.numpy(), colour.lab(picture), atol=1e-3)

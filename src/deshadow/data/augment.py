@@ -24,7 +24,9 @@ class Augmentation:
     """What may happen to a pair."""
 
     crop: tuple[float, float] = (0.5, 1.0)
-    """Least and most of the shorter side that a crop spans, even in the log."""
+    """Least and most of a side that a crop spans, even in the log."""
+    squeeze: bool = True
+    """Squeeze some crops into the square, as a whole picture is where its sides differ."""
     flip: bool = True
     """Mirror half of the pictures."""
     turn: bool = True
@@ -66,10 +68,14 @@ def augment(pairs: Pairs, draws: Draws, size: int, chosen: Augmentation = DEFAUL
 def crop_grid(draws: Draws, chosen: Augmentation, height: int, width: int, size: int) -> Tensor:
     """Where (B, size, size, 2) to sample a picture in [-1, 1]² for squares, flips and quarter turns."""
     least, most = chosen.crop
-    span = least * (most / least) ** draws.uniform("crop/span", 1) * min(height, width)
-    # Half a side and the centre, in pixels; flips and turns exchange and negate axes.
-    centre_x = width / 2 + (draws.uniform("crop/x", 1) - 0.5) * (width - span)
-    centre_y = height / 2 + (draws.uniform("crop/y", 1) - 0.5) * (height - span)
+    share = least * (most / least) ** draws.uniform("crop/span", 1)
+    # A quarter of the crops are square, a quarter have the picture's shape, the others lie between.
+    squeeze = draws.uniform("crop/squeeze", 1, low=-0.5, high=1.5).clamp(0, 1) * chosen.squeeze
+    side = min(height, width)
+    span_x, span_y = (share * side * (length / side) ** squeeze for length in (width, height))
+    # Flips and turns exchange and negate axes.
+    centre_x = width / 2 + (draws.uniform("crop/x", 1) - 0.5) * (width - span_x)
+    centre_y = height / 2 + (draws.uniform("crop/y", 1) - 0.5) * (height - span_y)
     line = (torch.arange(size, device=draws.index.device) + 0.5) / size - 0.5
     across, down = line[None, None, :], line[None, :, None]
     quarter = draws.integers("turn", 1, 1, high=4 if chosen.turn else 1)
@@ -78,8 +84,8 @@ def crop_grid(draws: Draws, chosen: Augmentation, height: int, width: int, size:
     odd = quarter % 2 == 1
     u = torch.where(odd, -down, across) * sign * mirror
     v = torch.where(odd, across, down) * sign
-    x = (centre_x[..., None] + u * span[..., None]) * (2 / width) - 1
-    y = (centre_y[..., None] + v * span[..., None]) * (2 / height) - 1
+    x = (centre_x[..., None] + u * span_x[..., None]) * (2 / width) - 1
+    y = (centre_y[..., None] + v * span_y[..., None]) * (2 / height) - 1
     return torch.stack([x, y], -1)
 
 

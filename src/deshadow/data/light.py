@@ -5,7 +5,9 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from deshadow.colour import LUMINANCE
+from deshadow.colour import KNEE, LUMINANCE, WHITE, XYZ_FROM_RGB
+
+RELATIVE_XYZ = (XYZ_FROM_RGB / WHITE[:, None]).tolist()
 
 Table = tuple[float, ...] | tuple[tuple[float, ...], ...]
 
@@ -49,3 +51,12 @@ def luminance(light: Tensor) -> Tensor:
     """Luminance (B, 1, H, W) of linear light (B, 3, H, W)."""
     red, green, blue = LUMINANCE
     return red * light[:, :1] + green * light[:, 1:2] + blue * light[:, 2:]
+
+
+def lab(picture: Tensor) -> Tensor:
+    """(B, 3, H, W) of sRGB in [0, 1] → the same in LAB: `deshadow.colour.lab` on the device."""
+    red, green, blue = linear(picture).unbind(1)
+    # Sums, not a product of matrices: that would be done in half precision where a network is trained.
+    xyz = torch.stack([r * red + g * green + b * blue for r, g, b in RELATIVE_XYZ], dim=1)
+    f = torch.where(xyz > KNEE, xyz.clamp(min=1e-6) ** (1 / 3), xyz * 7.787 + 16 / 116)
+    return torch.stack([116 * f[:, 1] - 16, 500 * (f[:, 0] - f[:, 1]), 200 * (f[:, 1] - f[:, 2])], dim=1)

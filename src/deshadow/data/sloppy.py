@@ -16,14 +16,14 @@ class Sloppiness:
     """Chances of each fault. Lengths inside are meant at a size of 256 and grow with it."""
 
     widen: float = 0.35
-    """Widened by 2 to 10 pixels."""
+    """Widened by 4 to 18 pixels."""
     narrow: float = 0.2
     """Narrowed by 1 to 4 pixels."""
     ragged: float = 0.5
     """An outline that wavers in and out."""
     spots: float = 0.25
     """Small false areas, and small holes."""
-    box: float = 0.06
+    box: float = 0.12
     """The box around the shadow instead of its outline."""
     brush: float = 0.12
     """A few strokes of a thick brush over it."""
@@ -54,7 +54,7 @@ def spoil(mask: Tensor, draws: Draws, chosen: Sloppiness = DEFAULT) -> Tensor:
 def widened(mask: Tensor, draws: Draws, size: int) -> Tensor:
     """Widen each mask by one of three lengths."""
     choice = draws.integers("sloppy/wide", 1, 1, 1, high=3)
-    first, second, third = (dilate(mask, kernel_for(size, kernel)) for kernel in (5, 11, 21))
+    first, second, third = (dilate(mask, kernel_for(size, kernel)) for kernel in (9, 21, 37))
     return torch.where(choice == 0, first, torch.where(choice == 1, second, third))
 
 

@@ -5,7 +5,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from deshadow import __version__
+from deshadow.backends import open_detector
 from deshadow.data.pairs import PairSet, find
+from deshadow.evaluation import finding
 from deshadow.evaluation.choices import Masks
 from deshadow.evaluation.methods import Request, build
 from deshadow.evaluation.page import draw_page
@@ -15,6 +17,7 @@ from deshadow.evaluation.record import as_json
 from deshadow.files import write_whole
 
 DEFAULT_WEIGHTS = "light"
+DEFAULT_DETECTOR = "detector"
 PAGE = "index.html"
 _SHOWN = 6
 """Pictures in the report, of the worst and of the best each."""
@@ -36,6 +39,7 @@ def run(
     *,
     split: str | None = None,
     mask: Masks = "given",
+    detector: str = DEFAULT_DETECTOR,
     limit: int | None = None,
     workers: int | None = None,
     lpips: bool = False,
@@ -45,13 +49,14 @@ def run(
     Pairs that cannot be used are left out and found in each evaluation's problems.
     """
     # All that can be refused is refused before the removal, which may take hours.
-    if mask == "detected":
-        raise ValueError("this version has no detector of shadows yet: --mask given")
     if workers is not None and workers < 1:
         raise ValueError("somebody has to do the work: --workers 1 or more")
     _check(folder, outputs)
     perceptual = lpips_distance() if lpips else None
     methods = build(request, DEFAULT_WEIGHTS)
+    if mask == "detected":
+        masks = finding.finder(open_detector(detector, request.device))
+        methods = [finding.with_found_masks(method, masks) for method in methods]
     pairs = find(folder, split, skip_problems=True)
     samples = choose(pairs, limit)
     evaluations = []
@@ -64,26 +69,53 @@ def run(
             perceptual=perceptual,
         )
         evaluations.append(replace(found, problems=(*pairs.problems, *found.problems)))
-    _write(evaluations, pairs, request, outputs, split)
+    _write(evaluations, pairs, request, outputs, split, mask)
     return evaluations
 
 
+def run_detector(
+    folder: Path,
+    detector: str = DEFAULT_DETECTOR,
+    outputs: Outputs = Outputs(),  # noqa: B008 (immutable)
+    *,
+    split: str | None = None,
+    limit: int | None = None,
+    device: str = "auto",
+) -> finding.Finding:
+    """Evaluate a detector alone on a data set, write what is asked for, and return the figures."""
+    if outputs.report:
+        raise ValueError("--report shows what was removed: leave it out with --detection")
+    _check(folder, outputs)
+    opened = open_detector(detector, device)
+    pairs = find(folder, split, skip_problems=True)
+    found = finding.score_detector(opened, choose(pairs, limit))
+    found = replace(found, problems=(*pairs.problems, *found.problems))
+    if outputs.json:
+        outputs.json.parent.mkdir(parents=True, exist_ok=True)
+        about = _about(pairs, split) | {"detector": Path(detector).stem}
+        write_whole(outputs.json, finding.as_json(found, about).encode())
+    return found
+
+
+def _about(pairs: PairSet, split: str | None) -> dict[str, str | int | None]:
+    return {"deshadow": __version__, "data": pairs.folder.resolve().name, "split": split}
+
+
 def _write(
-    evaluations: list[Evaluation], pairs: PairSet, request: Request, outputs: Outputs, split: str | None
+    evaluations: list[Evaluation],
+    pairs: PairSet,
+    request: Request,
+    outputs: Outputs,
+    split: str | None,
+    mask: Masks,
 ) -> None:
     if outputs.json:
-        about = {
-            "deshadow": __version__,
-            "data": pairs.folder.resolve().name,
-            "split": split,
-            "mode": request.mode,
-            "mask": "given",
-            "seed": request.seed,
-        }
+        about = _about(pairs, split) | {"mode": request.mode, "mask": mask, "seed": request.seed}
         outputs.json.parent.mkdir(parents=True, exist_ok=True)
         write_whole(outputs.json, as_json(evaluations, about).encode())
     if outputs.report:
         title = pairs.folder.resolve().name + (f", {split}" if split else "")
+        title += ", detected masks" if mask == "detected" else ""
         outputs.report.mkdir(parents=True, exist_ok=True)
         write_whole(outputs.report / PAGE, draw_page(evaluations, title).encode(errors="backslashreplace"))
 

@@ -29,12 +29,21 @@ class Confusion:
         )
 
     @property
+    def miss_rate(self) -> float:
+        """Percent of the shadow that was missed; nan if there is none."""
+        shadow = self.found + self.missed
+        return 100 * self.missed / shadow if shadow else math.nan
+
+    @property
+    def invention_rate(self) -> float:
+        """Percent of the rest that was taken for shadow; nan if there is none."""
+        rest = self.invented + self.spared
+        return 100 * self.invented / rest if rest else math.nan
+
+    @property
     def balanced_error_rate(self) -> float:
         """Percent: the mean of the shares of shadow missed and of the rest invented; nan if one is empty."""
-        shadow, rest = self.found + self.missed, self.invented + self.spared
-        if not shadow or not rest:
-            return math.nan
-        return 50 * (self.missed / shadow + self.invented / rest)
+        return (self.miss_rate + self.invention_rate) / 2
 
     @property
     def iou(self) -> float:

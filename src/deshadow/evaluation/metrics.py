@@ -43,6 +43,8 @@ class Energy(NamedTuple):
 
     result: float
     truth: float
+    shared: float
+    """Σ of the products of both pictures' differences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +73,7 @@ def score(result: Pixels, truth: Pixels, inside: Mask) -> Scores:
             psnr(error, 3 * pixels),
             similarity[name],
         )
-    lightness = lab_result[..., 0], lab_truth[..., 0]
-    return Scores(regions, Energy(*(gradient_energy(each, inside) for each in lightness)))
+    return Scores(regions, gradient_energy(lab_result[..., 0], lab_truth[..., 0], inside))
 
 
 def psnr(squared_error: int, values: int) -> float:
@@ -86,11 +87,17 @@ def psnr(squared_error: int, values: int) -> float:
     return 10 * math.log10(255**2 * values / max(squared_error, 1))
 
 
-def gradient_energy(lightness: NDArray[np.float64], inside: Mask) -> float:
-    """(H, W), (H, W) → the sum of squared differences of neighbours, both inside."""
+def gradient_energy(result: NDArray[np.float64], truth: NDArray[np.float64], inside: Mask) -> Energy:
+    """The lightness (H, W) of both pictures, (H, W) → the energies of their gradients in the shadow."""
+    one, other = gradients(result, inside), gradients(truth, inside)
+    return Energy(float((one**2).sum()), float((other**2).sum()), float((one * other).sum()))
+
+
+def gradients(lightness: NDArray[np.float64], inside: Mask) -> NDArray[np.float64]:
+    """(H, W), (H, W) → (N,): the differences of all neighbours that lie both inside."""
     across = np.diff(lightness, axis=1)[inside[:, 1:] & inside[:, :-1]]
     down = np.diff(lightness, axis=0)[inside[1:] & inside[:-1]]
-    return float((across**2).sum() + (down**2).sum())
+    return np.concatenate([across, down])
 
 
 def lab_difference(one: Pixels, other: Pixels, region: Mask) -> float:

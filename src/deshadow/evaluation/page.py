@@ -49,7 +49,8 @@ def _tables(evaluations: Sequence[Evaluation]) -> str:
         '<p class="soft">LAB: mean absolute difference in CIE LAB, summed over the three channels, over all '
         "pixels of the region in the set; papers call this number RMSE. PSNR in dB and SSIM are those of the "
         "frame with everything outside the region black in both pictures, so a small region scores high. "
-        "Sharp: gradient energy in the shadow, result to truth; under 1 is blurred, over 1 is noisy.</p>"
+        "Sharp: gradient energy in the shadow, result to truth; under 1 is blurred, over 1 is noisy. "
+        "Like: correlation of these gradients.</p>"
         f"<h2>At native size</h2>{_scores(evaluations, native=True)}"
         '<p class="soft">A result of another size is resized to that of the truth, so a network that works '
         "at 256&nbsp;×&nbsp;256 loses here what it cannot draw.</p>"
@@ -63,14 +64,14 @@ def _scores(evaluations: Sequence[Evaluation], native: bool) -> str:
     ]
     marked = _best([cells for _, cells in rows])
     body = "".join(
-        _row(name, cells, digits=(*_DIGITS * 3, 2), best=marked[place])
+        _row(name, cells, digits=(*_DIGITS * 3, 2, 2), best=marked[place])
         for place, (name, cells) in enumerate(rows)
     )
     return _table(body, sharp=True)
 
 
 def _best(rows: Sequence[Cells]) -> list[set[int]]:
-    """The columns in which each row is best; none if there is but one row. Sharpness has no best."""
+    """The columns in which each row is best; none if there is but one row. The last two have no best."""
     best: list[set[int]] = [set() for _ in rows]
     if len(rows) > 1:
         for column in range(9):
@@ -96,11 +97,11 @@ def _row(name: str, cells: Cells, digits: Sequence[int], best: set[int], flag: s
 
 def _table(body: str, sharp: bool) -> str:
     groups = "".join(f'<th class="group" colspan="3">{TITLES[name]}</th>' for name in REGIONS)
-    last = '<th class="first">{}</th>'
+    last = '<th class="first">{}</th><th>{}</th>'
     headings = '<th class="first">LAB ↓</th><th>PSNR ↑</th><th>SSIM ↑</th>' * 3
     return (
-        f'<div class="scroll"><table><thead><tr><th></th>{groups}{last.format("") * sharp}</tr>'
-        f"<tr><th>method</th>{headings}{last.format('sharp → 1') * sharp}</tr></thead>"
+        f'<div class="scroll"><table><thead><tr><th></th>{groups}{last.format("", "") * sharp}</tr>'
+        f"<tr><th>method</th>{headings}{last.format('sharp → 1', 'like → 1') * sharp}</tr></thead>"
         f"<tbody>{body}</tbody></table></div>"
     )
 

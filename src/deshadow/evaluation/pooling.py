@@ -35,11 +35,19 @@ def sharpness(scores: Iterable[Scores]) -> float:
     return math.fsum(energy.result for energy in pairs) / truth if truth else math.nan
 
 
+def likeness(scores: Iterable[Scores]) -> float:
+    """Correlation of the gradients in the shadows, result with truth: noise has energy too, but not this."""
+    pairs = [each.energy for each in scores]
+    result, truth = math.fsum(each.result for each in pairs), math.fsum(each.truth for each in pairs)
+    shared = math.fsum(each.shared for each in pairs)
+    return shared / math.sqrt(result * truth) if result and truth else math.nan
+
+
 def headline(scores: Sequence[Scores]) -> list[float]:
-    """LAB error, PSNR and SSIM of each region in order, then the sharpness: the columns of the tables."""
+    """The columns of the tables: LAB error, PSNR and SSIM of each region in order, sharpness, likeness."""
     regions = pool(scores)
     columns = ((regions[name].lab_mae, regions[name].psnr, regions[name].ssim) for name in REGIONS)
-    return [*chain.from_iterable(columns), sharpness(scores)]
+    return [*chain.from_iterable(columns), sharpness(scores), likeness(scores)]
 
 
 def mean(values: Iterable[float]) -> float:

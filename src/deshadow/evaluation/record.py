@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from deshadow.evaluation.metrics import RegionScore, Scores
-from deshadow.evaluation.pooling import mean, pool, sharpness
+from deshadow.evaluation.pooling import likeness, mean, pool, sharpness
 from deshadow.evaluation.protocol import Evaluation, PictureScore
 
 
@@ -19,15 +19,15 @@ def as_dict(evaluation: Evaluation) -> dict[str, Any]:
         "method": evaluation.method.name,
         "note": evaluation.method.note,
         "images": len(evaluation.pictures),
-        "regions": {name: _known(asdict(region)) for name, region in pool(small).items()},
-        "regions_native": {name: _known(asdict(region)) for name, region in pool(native).items()},
-        **_known({"sharpness": sharpness(small), "sharpness_native": sharpness(native)}),
+        "regions": {name: known(asdict(region)) for name, region in pool(small).items()},
+        "regions_native": {name: known(asdict(region)) for name, region in pool(native).items()},
+        **_gradients(small, native),
         "counts": counts(evaluation),
         "parameters": evaluation.method.parameters,
-        **_known({"seconds_per_picture": seconds(evaluation)}),
+        **known({"seconds_per_picture": seconds(evaluation)}),
     }
     if instances:
-        found["instances"] = _known(
+        found["instances"] = known(
             {part: mean(getattr(each, part) for each in instances) for part in instances[0]._fields}
         )
     if any(each.lpips is not None for each in evaluation.pictures):
@@ -79,21 +79,32 @@ def _picture(picture: PictureScore) -> dict[str, Any]:
     }
     extra: dict[str, Any] = {}
     if picture.instance is not None:
-        extra["instance"] = _known(picture.instance._asdict())
+        extra["instance"] = known(picture.instance._asdict())
     if picture.lpips is not None:
         extra["lpips"] = picture.lpips
     return {
-        **_known(plain),
+        **known(plain),
         "seconds": round(picture.seconds, 4),
         "regions": _regions(picture.small),
         "regions_native": _regions(picture.native),
-        **_known({"sharpness": sharpness([picture.small]), "sharpness_native": sharpness([picture.native])}),
+        **_gradients([picture.small], [picture.native]),
         **extra,
     }
 
 
+def _gradients(small: Sequence[Scores], native: Sequence[Scores]) -> dict[str, Any]:
+    return known(
+        {
+            "sharpness": sharpness(small),
+            "sharpness_native": sharpness(native),
+            "likeness": likeness(small),
+            "likeness_native": likeness(native),
+        }
+    )
+
+
 def _regions(scores: Scores) -> dict[str, dict[str, Any]]:
-    return {name: _known(_region(region)) for name, region in scores.regions.items()}
+    return {name: known(_region(region)) for name, region in scores.regions.items()}
 
 
 def _region(score: RegionScore) -> dict[str, Any]:
@@ -108,7 +119,8 @@ def _region(score: RegionScore) -> dict[str, Any]:
     }
 
 
-def _known(values: Mapping[str, Any]) -> dict[str, Any]:
+def known(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The same for JSON: what is not a number becomes None."""
     return {
         name: None if isinstance(value, float) and math.isnan(value) else value
         for name, value in values.items()

@@ -46,7 +46,8 @@ def score_table(evaluations: Sequence[Evaluation], *, native: bool = False) -> T
         for place, heading in enumerate(("LAB", "PSNR", "SSIM")):
             title = TITLES[region] if place == 0 else ""
             table.add_column(f"{title}\n{heading}", justify="right", no_wrap=True)
-    table.add_column("\nsharp", justify="right", no_wrap=True)
+    for heading in ("sharp", "like"):
+        table.add_column(f"\n{heading}", justify="right", no_wrap=True)
     for evaluation in evaluations:
         columns = headline(scores_of(evaluation, native))
         cells = [number(value, 3 if place % 3 == 2 else 2) for place, value in enumerate(columns)]

@@ -27,7 +27,7 @@ class LFGDiffusion(nn.Module):
         self.denoiser = UNet(
             shape,
             3 + sum(config.seen_channels.values()) + guidance,
-            3,
+            config.output_channels,
             embedding=shape.embedding,
             map_channels=shape.base if config.fusion == "map" else 0,
             starts_at_zero=True,

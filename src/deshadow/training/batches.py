@@ -49,6 +49,7 @@ class Source:
     size: int
     seed: int
     timesteps: int
+    final: float
     device: torch.device
 
     def batch(self, first: int, count: int) -> Batch:
@@ -65,8 +66,13 @@ class Source:
             seen_mask(pairs.mask, draws),
             clean.contiguous(memory_format=torch.channels_last),
             draws.normal("noise", *picture.shape[1:]).contiguous(memory_format=torch.channels_last),
-            1 + draws.integers("timestep", high=self.timesteps),
+            self.times(draws),
         )
+
+    def times(self, draws: Draws) -> Tensor:
+        """(B,) timesteps: the last one for a share of the images, any for the others."""
+        last = draws.chance("timestep/final", of=self.final)
+        return torch.where(last, self.timesteps, 1 + draws.integers("timestep", high=self.timesteps))
 
     def kind(self, number: int) -> Kind:
         """What kind of image a number stands for; the shares hold in every stretch of numbers."""
@@ -113,6 +119,7 @@ def open_source(options: Options, device: torch.device, *, with_banks: bool = Fa
         options.size,
         options.seed,
         options.timesteps,
+        options.final,
         device,
     )
 

@@ -1,34 +1,70 @@
-"""The curves of a run, drawn from its log: the three of the paper's appendix B, and the latent's."""
+"""The curves of a run, drawn from its log: those of the paper's appendix B, the latent's, a detector's."""
 
 import io
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from deshadow.files import write_whole
 from deshadow.training.journal import read_log
 
 
+class Panel(NamedTuple):
+    """One of the six pictures: the figures of a kind of line, by name, with their legend."""
+
+    title: str
+    kind: str
+    figures: dict[str, str]
+    logarithmic: bool = False
+
+
+REMOVER = (
+    Panel("denoiser loss", "train", {"denoiser": ""}, logarithmic=True),
+    Panel("encoder loss", "stage two", {"guide": ""}, logarithmic=True),
+    Panel("validation PSNR, dB", "validation", {"psnr": ""}),
+    Panel(
+        "validation LAB error",
+        "validation",
+        {"shadow": "in the shadow", "non_shadow": "outside", "all": "everywhere"},
+    ),
+    Panel("latent: spatial deviation", "validation", {"latent_deviation": ""}),
+    Panel("latent: error without it, minus with it", "validation", {"latent_worth": ""}),
+)
+DETECTOR = (
+    Panel("cross-entropy", "train", {"cross_entropy": ""}, logarithmic=True),
+    Panel("1 − overlap", "train", {"overlap": ""}, logarithmic=True),
+    Panel("validation IoU", "validation", {"iou": "of all pixels", "iou_per_picture": "mean over pictures"}),
+    Panel("validation balanced error, %", "validation", {"balanced_error_rate": ""}),
+    Panel("missed and invented, %", "validation", {"missed": "missed", "invented": "invented"}),
+    Panel(
+        "called shadow where there is none, %",
+        "validation",
+        {"in_light": "pictures without it", "dark_things": "dark things"},
+    ),
+)
+
+
 def draw_curves(folder: Path, output: Path | None = None) -> Path:
-    """Draw both losses, the validation's figures and the latent's; to curves.png in the folder by default."""
+    """Draw the losses and the figures of the validations; to curves.png in the folder by default."""
     from matplotlib.figure import Figure
 
-    lines = read_log(folder)
-    train = [line for line in lines if line["kind"] == "train"]
-    checks = [line for line in lines if line["kind"] == "validation"]
+    logged = read_log(folder)
+    train = [line for line in logged if line["kind"] == "train"]
     if not train:
         raise ValueError(f"the run in {folder} has logged no step yet")
+    lines = {
+        "train": train,
+        "stage two": [line for line in train if line["stage"] == 2],
+        "validation": [line for line in logged if line["kind"] == "validation"],
+    }
     figure = Figure(figsize=(10, 8), dpi=120, layout="constrained")
-    panels = figure.subplots(3, 2).flatten()
-    _curve(panels[0], train, "denoiser", "denoiser loss")
-    _curve(panels[1], [line for line in train if line["stage"] == 2], "guide", "encoder loss")
-    _curve(panels[2], checks, "psnr", "validation PSNR, dB")
-    for region in ("shadow", "non_shadow", "all"):
-        _curve(panels[3], checks, region, "validation LAB error")
-    panels[3].legend(["in the shadow", "outside", "everywhere"], frameon=False)
-    _curve(panels[4], checks, "latent_deviation", "latent: spatial deviation")
-    _curve(panels[5], checks, "latent_worth", "latent: error without it, minus with it")
-    for panel in panels[:2]:
-        panel.set_yscale("log")
+    panels = DETECTOR if "overlap" in train[0] else REMOVER
+    for place, panel in zip(figure.subplots(3, 2).flatten(), panels, strict=True):
+        for name in panel.figures:
+            _curve(place, lines[panel.kind], name, panel.title)
+        if len(panel.figures) > 1:
+            place.legend(list(panel.figures.values()), frameon=False)
+        if panel.logarithmic:
+            place.set_yscale("log")
     output = output or folder / "curves.png"
     output.parent.mkdir(parents=True, exist_ok=True)
     buffer = io.BytesIO()

@@ -130,10 +130,19 @@ class Run:
         """How much of the run is done, 0 to 1: in images, in minutes, or in whichever is further."""
         options, images = self.options, self.state.images
         by_images = images / options.images if options.images else 0.0
+        return max(by_images, self.progress_by_clock(60 * options.minutes)) if options.minutes else by_images
+
+    def progress_by_clock(self, budget: float) -> float:
+        """The share of the images that will have been seen when `budget` seconds are over.
+
+        Compiling takes its time but moves nothing: a run that spent a quarter of its budget on it has
+        only begun.
+        """
+        images, elapsed = self.state.images, self.state.elapsed
+        pace = self.pace or (elapsed / images if images else 0.0)
         # Between two checks time is told by the pace, so that all processes agree on it.
-        seconds = self.checked[1] + (images - self.checked[0]) * self.pace
-        by_minutes = seconds / (60 * options.minutes) if options.minutes else 0.0
-        return max(by_images, by_minutes)
+        left = budget - self.checked[1] - (images - self.checked[0]) * pace
+        return images * pace / (images * pace + left) if left > 0 else 1.0
 
     def stage(self) -> int:
         """Stage one teaches the latent; a model without one begins with stage two."""

@@ -6,8 +6,12 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from deshadow.data.light import lab
 from deshadow.nn.lfg import LFGDiffusion, invariant_colour
-from deshadow.prediction import diffuse, target
+from deshadow.prediction import clean_from, diffuse, target
+
+LAB_RANGE = 50.0
+"""What counts in LAB as 1 does in [-1, 1]: half of the lightness."""
 
 
 class Batch(NamedTuple):
@@ -37,6 +41,10 @@ class Objective:
     """Absolute or squared differences; the paper squares (Eq. 7)."""
     weighting: Literal["uniform", "p2"] = "uniform"
     """Over timesteps: all alike, or P2 with γ = k = 1 as in the paper's appendix B."""
+    lab: float = 0.0
+    """Weight of the error in LAB beside that in RGB, for what predicts the picture itself."""
+    emphasis: float = 0.0
+    """How much more an error under the mask weighs than one outside it."""
     invariant: float = 0.1
     """Weight of the invariant loss (Eq. 10); 0 leaves it out."""
     anchored: bool = True
@@ -87,10 +95,25 @@ class Criterion(nn.Module):
             table[batch.t].view(-1, 1, 1, 1) for table in (self.signal, self.spread, self.weights)
         )
         noisy = diffuse(batch.clean, batch.noise, a, s)
-        output = self.model(noisy, batch.t, picture, batch.mask, guidance)
-        error = output.float() - target(kind, batch.clean, batch.noise, picture, a, s)
-        weighted: Tensor = weights * (error.abs() if self.objective.norm == "l1" else error.square())
+        output = self.model(noisy, batch.t, picture, batch.mask, guidance).float()
+        if kind in ("noise", "v"):
+            error = self.normed(output - target(kind, batch.clean, batch.noise, picture, a, s))
+        else:
+            error = self.picture_error(clean_from(kind, output, noisy, picture, a, s), batch.clean)
+        weighted: Tensor = weights * error * (1 + self.objective.emphasis * batch.mask)
         return weighted.mean()
+
+    def picture_error(self, found: Tensor, clean: Tensor) -> Tensor:
+        """(B, 3, H, W): how far pictures in [-1, 1] lie from the clean ones, in RGB and in LAB."""
+        error = self.normed(found - clean)
+        if self.objective.lab:
+            one, other = (lab(((each + 1) / 2).clamp(0, 1)) for each in (found, clean))
+            error = error + self.objective.lab * self.normed((one - other) / LAB_RANGE)
+        return error
+
+    def normed(self, difference: Tensor) -> Tensor:
+        """Absolute or squared."""
+        return difference.abs() if self.objective.norm == "l1" else difference.square()
 
     def guide_loss(self, batch: Batch, guidance: Tensor | None) -> Tensor:
         """What the guide learns beside the denoiser: Eq. 10 for the latent, its target for an estimator."""

@@ -57,6 +57,8 @@ class Options(Objective):
 
     pretrain: float = 0.15
     """Share of the run that is stage one, on shadow-free pictures alone (Eq. 12)."""
+    final: float = 0.0
+    """Share of the images at the last timestep, where sampling begins; the others take any."""
     lag: int = 0
     """Steps of the denoiser alone before each step of both (Tab. 3, lagged posterior)."""
 
@@ -107,16 +109,17 @@ class Options(Objective):
     def __post_init__(self) -> None:
         if self.images is None and self.minutes is None:
             raise ValueError("say how long to train: --images or --minutes")
-        for name, low, high in (("synthetic", 0, 1), ("instances", 0, 1), ("pretrain", 0, 1)):
-            if not low <= getattr(self, name) <= high:
-                raise ValueError(f"--{name} is a share: it must lie between {low} and {high}")
+        for name in ("synthetic", "instances", "pretrain", "final"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"--{name} is a share: it must lie between 0 and 1")
         for name in ("batch", "size", "ema", "validate_every", "val_count", "val_steps", "log_every"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{flag(name)} must be 1 or more")
         for name in ("images", "minutes", "pause_after"):
             if getattr(self, name) is not None and not 0 < getattr(self, name) < math.inf:
                 raise ValueError(f"{flag(name)} must be a number above 0")
-        for name in ("invariant", "lag", "rate", "warmup", "weight_decay", "clip", "save_every"):
+        weights = ("lab", "emphasis", "invariant", "weight_decay")
+        for name in (*weights, "lag", "rate", "warmup", "clip", "save_every"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise ValueError(f"{flag(name)} must be a number, 0 or above")
         if self.data is not None and self.out.resolve().is_relative_to(self.data.resolve()):
@@ -130,7 +133,7 @@ class Options(Objective):
         model.schedule.times(self.val_steps)
         if self.weighting == "p2" and model.predicts != "noise":
             raise ValueError("--weighting p2 weighs the error of the noise: it goes with --predicts noise")
-        if not self.blind and self.pretrain and model.predicts == "correction":
+        if not self.blind and self.pretrain and model.predicts in ("correction", "relighting"):
             raise ValueError("--no-blind leaves nothing to correct in stage one: take --predicts noise")
 
     @property
@@ -186,7 +189,16 @@ RECIPES: dict[str, dict[str, Any]] = {
         "images": 200_000 * 64,
         "val_steps": 50,
     },
-    "light": {"preset": "light"},
+    "light": {
+        "preset": "light",
+        "batch": 128,
+        "rate": 5e-4,
+        "lab": 1.0,
+        "emphasis": 1.0,
+        "pretrain": 0.08,
+        "final": 0.5,
+        "synthetic": 0.3,
+    },
     "tiny": {"preset": "tiny", "size": 64, "batch": 16, "rate": 1e-3, "ema": 4_000, "warmup": 500},
     "detector": {"preset": "detector", "rate": 2e-3, "synthetic": 0.35, "ema": 50_000},
     "detector-tiny": {

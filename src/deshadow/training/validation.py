@@ -9,18 +9,15 @@ from torch import Tensor
 
 from deshadow.arrays import Array
 from deshadow.backends import TorchBackend, condition
-from deshadow.colour import KNEE, WHITE, XYZ_FROM_RGB
 from deshadow.data.augment import Pairs
 from deshadow.data.keyed import Draws
-from deshadow.data.light import linear
+from deshadow.data.light import lab
 from deshadow.nn.lfg import LFGDiffusion
 from deshadow.sampling import repaint, sample
 from deshadow.training.batches import HELD_OUT, Source, held_out_pairs, network_mask
 from deshadow.training.options import Options
 
 CHUNK = 32
-
-RELATIVE_XYZ = (XYZ_FROM_RGB / WHITE[:, None]).tolist()
 
 
 class Validation(NamedTuple):
@@ -107,7 +104,7 @@ def errors(removed: Tensor, pairs: Pairs) -> tuple[float, float, float]:
     counts = torch.zeros_like(sums)
     for first in range(0, len(removed), CHUNK):
         part = slice(first, first + CHUNK)
-        difference = (lab(removed[part]) - lab(pairs.clean[part])).abs().sum(dim=1, keepdim=True)
+        difference = (lab(removed[part] / 255) - lab(pairs.clean[part] / 255)).abs().sum(dim=1, keepdim=True)
         for region, inside in enumerate((pairs.mask[part], ~pairs.mask[part])):
             sums[region] += (difference * inside).sum()
             counts[region] += inside.sum()
@@ -119,11 +116,3 @@ def psnr(removed: Tensor, clean: Tensor) -> float:
     """Peak signal-to-noise ratio of 8-bit pictures, averaged over them."""
     squares = (removed.float() - clean.float()).square().mean(dim=(1, 2, 3)).clamp(min=1e-4)
     return float((10 * torch.log10(255**2 / squares)).mean())
-
-
-def lab(picture: Tensor) -> Tensor:
-    """(B, 3, H, W) of 8-bit sRGB → the same in LAB: `deshadow.colour.lab` on the device."""
-    light = linear(picture.float() / 255)
-    xyz = torch.einsum("bchw,dc->bdhw", light, torch.tensor(RELATIVE_XYZ, device=light.device))
-    f = torch.where(xyz > KNEE, xyz.clamp(min=1e-6) ** (1 / 3), xyz * 7.787 + 16 / 116)
-    return torch.stack([116 * f[:, 1] - 16, 500 * (f[:, 0] - f[:, 1]), 200 * (f[:, 1] - f[:, 2])], dim=1)

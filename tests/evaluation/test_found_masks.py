@@ -1,0 +1,108 @@
+import json
+import re
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+import pytest
+from scenes import scene, write_scenes
+
+from deshadow.arrays import Array
+from deshadow.config import DETECTORS, DetectorConfig
+from deshadow.data.pairs import find
+from deshadow.evaluation import command, finding
+from deshadow.evaluation.choices import Masks
+from deshadow.evaluation.command import Outputs, run, run_detector
+from deshadow.evaluation.methods import Method, Request
+from deshadow.evaluation.resize import bicubic, nearest
+
+
+class Dark:
+    """A detector that takes the darker part of any picture for shadow."""
+
+    config: DetectorConfig = DETECTORS["detector-tiny"]
+
+    def __call__(self, picture: Array) -> Array:
+        assert picture.shape == (1, 3, 256, 256)
+        dark: Array = (1 - picture.mean(1)[:, None]) / 2
+        return dark
+
+
+@pytest.fixture
+def scenes(tmp_path: Path) -> Path:
+    write_scenes(tmp_path / "set", 3)
+    return tmp_path / "set"
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "open_detector", lambda name, device: Dark())
+
+
+def test_the_mask_that_is_found_is_of_the_picture_at_256() -> None:
+    picture, _, _ = scene(120, 200)
+    mask = finding.finder(Dark())(picture)
+    expected = bicubic(picture, 256, 256).mean(axis=2) < 127.5
+    assert np.mean((mask == 255) == expected) > 0.999
+    assert set(np.unique(mask)) == {0, 255}
+
+
+def test_a_method_gets_the_found_mask_at_the_size_of_the_true_one() -> None:
+    picture, mask, _ = scene(120, 200)
+    given: list[np.ndarray] = []
+
+    def remove(picture: np.ndarray, mask: np.ndarray, name: str) -> np.ndarray:
+        given.append(mask)
+        return picture
+
+    finding.with_found_masks(Method("spy", remove), finding.finder(Dark())).remove(picture, mask, "a")
+    assert np.array_equal(given[0], nearest(finding.finder(Dark())(picture), 120, 200))
+    assert not np.array_equal(given[0], mask)
+
+
+def test_the_pixels_of_a_set_are_pooled_and_those_of_each_picture_are_kept(scenes: Path) -> None:
+    found = finding.score_detector(Dark(), find(scenes).samples)
+    expected = []
+    for sample in find(scenes).samples:
+        picture, mask, _ = sample.load()
+        expected.append((finding.finder(Dark())(picture) > 0, nearest(mask, 256, 256) > 0))
+    both = sum(int((taken & truth).sum()) for taken, truth in expected)
+    either = sum(int((taken | truth).sum()) for taken, truth in expected)
+    figures = finding.figures(found)
+    assert figures["iou"] == pytest.approx(both / either)
+    one_by_one = [(taken & truth).sum() / (taken | truth).sum() for taken, truth in expected]
+    assert figures["iou_per_picture"] == pytest.approx(np.mean(one_by_one))
+    assert figures["balanced_error_rate"] == pytest.approx((figures["missed"] + figures["invented"]) / 2)
+
+
+@pytest.mark.usefixtures("opened")
+def test_detection_is_written_and_what_cannot_be_read_is_named(scenes: Path, tmp_path: Path) -> None:
+    (scenes / "mask/photo1.png").write_bytes(b"")
+    run_detector(scenes, outputs=Outputs(json=tmp_path / "found.json"))
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert found["images"] == len(found["pictures"]) == 2
+    assert len(found["problems"]) == 1
+    assert found["parameters"] == pytest.approx(0.18e6, rel=0.01)
+    assert 0 < found["pictures"][0]["iou"] < 1
+
+
+@pytest.mark.usefixtures("opened")
+def test_removal_with_detected_masks_is_scored_in_the_true_regions(scenes: Path, tmp_path: Path) -> None:
+    for mask in get_args(Masks):
+        run(scenes, Request(["input", "gain"]), Outputs(json=tmp_path / f"{mask}.json"), mask=mask)
+    given, detected = (json.loads((tmp_path / f"{mask}.json").read_text()) for mask in ("given", "detected"))
+    assert (given["mask"], detected["mask"]) == ("given", "detected")
+    (untouched, gain), (found_untouched, found_gain) = given["methods"], detected["methods"]
+    assert untouched["regions"] == found_untouched["regions"]
+    assert gain["regions"]["shadow"]["lab_mae"] < found_gain["regions"]["shadow"]["lab_mae"]
+
+
+@pytest.mark.usefixtures("opened")
+def test_the_command_prints_one_row(scenes: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from deshadow.cli import main
+
+    with pytest.raises(SystemExit, match="0"):
+        main(["evaluate", str(scenes), "--detection"])
+    said = capsys.readouterr().out
+    assert re.search(r"^ *0\.\d{3} +0\.\d{3} +\d+\.\d\d", said, re.MULTILINE)
+    assert "3 pictures" in said

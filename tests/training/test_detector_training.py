@@ -1,0 +1,167 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from deshadow import checkpoint
+from deshadow.backends import TorchDetector, open_detector
+from deshadow.config import DETECTORS, DetectorConfig
+from deshadow.data.augment import Pairs
+from deshadow.data.banks import open_banks
+from deshadow.data.distractors import Distraction, distract
+from deshadow.data.keyed import Draws
+from deshadow.data.views import view_grid
+from deshadow.nn.detector import ShadowDetector
+from deshadow.training.curves import draw_curves
+from deshadow.training.detection import Criterion, Held, Seen, open_views, shadows, validate
+from deshadow.training.journal import read_log
+from deshadow.training.loop import train
+from deshadow.training.options import Options, parse
+from deshadow.training.state import STATE, WEIGHTS
+
+CPU = torch.device("cpu")
+SHORT = ["--preset", "detector-tiny", "--size", "32", "--batch", "4", "--val-count", "4", "--log-every", "8"]
+
+
+def options(out: Path, *more: str) -> Options:
+    return parse([*SHORT, "--device", "cpu", "--out", str(out), *more])
+
+
+def test_a_tiny_detector_learns_drawn_shadows(tmp_path: Path) -> None:
+    command = "--preset detector-tiny --size 32 --images 3200 --val-count 48 --validate-every 100000"
+    scores = train(parse([*command.split(), "--device", "cpu", "--out", str(tmp_path)]))
+    assert scores.iou > 0.4
+    assert scores.balanced_error_rate < 28  # a guess has 50
+    assert scores.in_light < 15
+    assert scores.dark_things < 100 - scores.missed  # of shadows it finds more than of what only looks dark
+
+
+def test_a_resumed_run_ends_as_an_unbroken_one_and_its_weights_are_a_detectors(tmp_path: Path) -> None:
+    train(options(tmp_path / "whole", "--images", "16", "--decay", "constant"))
+    train(options(tmp_path / "parts", "--images", "8", "--decay", "constant"))
+    train(options(tmp_path / "parts", "--images", "16", "--decay", "constant", "--resume"))
+    expected, found = (checkpoint.read(tmp_path / name / STATE).tensors for name in ("whole", "parts"))
+    for name, tensor in expected.items():
+        np.testing.assert_allclose(found[name], tensor, atol=1e-6, err_msg=name)
+    assert checkpoint.read(tmp_path / "whole" / WEIGHTS).config == DETECTORS["detector-tiny"]
+    probability = open_detector(tmp_path / "whole" / WEIGHTS, "cpu")(np.zeros((1, 3, 20, 33), np.float32))
+    assert probability.shape == (1, 1, 20, 33)
+
+
+def test_the_log_has_the_figures_and_curves_are_drawn_from_it(tmp_path: Path) -> None:
+    train(options(tmp_path, "--images", "16"))
+    kinds = {line["kind"]: line for line in read_log(tmp_path)}
+    assert kinds["train"].keys() >= {"total", "cross_entropy", "overlap"}
+    assert kinds["validation"].keys() >= {"iou", "iou_per_picture", "balanced_error_rate", "dark_things"}
+    assert draw_curves(tmp_path).stat().st_size > 10_000
+    assert (tmp_path / "samples.png").exists()
+
+
+def test_a_view_depends_on_its_number_alone(tmp_path: Path) -> None:
+    views = open_views(options(tmp_path, "--images", "8"), CPU)
+    together, alone = views.batch(5, 4), views.batch(7, 1)
+    assert torch.equal(together.picture[2], alone.picture[0])
+    assert torch.equal(together.mask[2], alone.mask[0])
+
+
+def test_some_views_are_without_their_shadow_and_have_an_empty_mask(tmp_path: Path) -> None:
+    views = open_views(options(tmp_path, "--images", "8"), CPU)
+    batch = views.batch(0, 64)
+    assert batch.picture.shape == (64, 3, 32, 32)
+    assert -1 <= batch.picture.min() < batch.picture.max() <= 1
+    assert set(batch.mask.flatten().tolist()) == {0.0, 1.0}
+    lit = Draws(0, torch.arange(64)).chance("lit", 1, 1, 1, of=0.2).flatten()
+    assert 4 < lit.sum() < 24
+    assert not batch.mask[lit].any()
+    assert batch.mask[~lit].any(dim=(1, 2, 3)).float().mean() > 0.7
+
+
+def test_dark_things_lie_under_the_shadow_and_change_nothing_else() -> None:
+    textures, occluders = open_banks(None, None, 48, 0, (7, 2))
+    clean = torch.full((16, 3, 48, 48), 0.8)
+    picture = clean.clone()
+    picture[..., 24:] *= 0.5  # the right half lies in shadow
+    draws, always = Draws(0, torch.arange(16)), Distraction(things=(1.0,), softness=(0.1, 0.1))
+    painted, covered = distract(picture, clean, textures, occluders, draws, always)
+    lit = distract(clean, clean, textures, occluders, draws, always).picture
+    untouched = (lit == clean).all(1, keepdim=True)
+    assert torch.equal(torch.where(untouched, painted, 0), torch.where(untouched, picture, 0))
+    inside = covered & (lit > 0.1).all(1, keepdim=True)
+    inside[..., :28] = False
+    assert inside.any()
+    assert (painted < lit)[inside.expand_as(painted)].all()
+    assert lit[covered.expand_as(lit)].mean() < 0.5
+
+
+def test_views_are_of_many_sizes_and_at_times_the_whole_picture() -> None:
+    grid = view_grid(Draws(0, torch.arange(400)), 60, 90, 8)
+    reach = grid.abs().amax((1, 2, 3))
+    spans = (grid[..., 0].amax((1, 2)) - grid[..., 0].amin((1, 2))) / (2 * 7 / 8)
+    whole = (spans - 1).abs() < 1e-4
+    assert 0.2 < whole.float().mean() < 0.4
+    assert spans.min() < 0.5
+    assert spans.max() > 1.2
+    assert (reach[spans < 0.99] <= 1.45).all()
+
+
+def test_the_losses_are_least_where_the_mask_is_found() -> None:
+    class Fixed(torch.nn.Module):
+        def __init__(self, logits: torch.Tensor) -> None:
+            super().__init__()
+            self.logits = logits
+
+        def forward(self, picture: torch.Tensor) -> torch.Tensor:
+            return self.logits
+
+    mask = torch.zeros(2, 1, 8, 8)
+    mask[0, :, :4] = 1  # the second is empty
+    batch = Seen(torch.zeros(2, 3, 8, 8), mask)
+    right, wrong, none = (
+        Criterion(Fixed(logits))(batch)  # type: ignore[arg-type]
+        for logits in (20 * (2 * mask - 1), 20 * (1 - 2 * mask), torch.full_like(mask, -20.0))
+    )
+    assert right.total == pytest.approx(0, abs=1e-4)
+    assert right.total < none.total < wrong.total
+    assert none.overlap == pytest.approx(0.5, abs=0.03)  # all of the first missed, the second perfect
+
+
+def test_validation_counts_what_was_missed_and_what_was_invented() -> None:
+    class Bright(ShadowDetector):
+        """Takes whatever is darker than the middle for shadow."""
+
+        def forward(self, picture: torch.Tensor) -> torch.Tensor:
+            return -picture[:, :1]
+
+    model = Bright(DETECTORS["detector-tiny"])
+    clean = torch.full((2, 3, 8, 8), 200, dtype=torch.uint8)
+    picture, mask = clean.clone(), torch.zeros(2, 1, 8, 8, dtype=torch.bool)
+    picture[0, :, :, :4] = 50
+    mask[0, :, :2] = True
+    painted, covered = clean.clone(), torch.zeros_like(mask)
+    painted[:, :, :2] = 50
+    covered[:, :, :4] = True
+    scores = validate(model, Held(Pairs(picture, mask, clean), painted, covered))
+    assert scores.iou == pytest.approx(8 / 40)
+    assert scores.iou_per_picture == pytest.approx((8 / 40 + 1) / 2)
+    assert scores.missed == pytest.approx(50)
+    assert scores.invented == pytest.approx(100 * 24 / 112)
+    assert scores.balanced_error_rate == pytest.approx((scores.missed + scores.invented) / 2)
+    assert scores.in_light == 0
+    assert scores.dark_things == pytest.approx(50)
+    assert shadows(TorchDetector(model), picture).sum() == 32
+
+
+def test_what_a_detector_does_not_have_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="a detector has no guidance: leave --guidance out"):
+        options(tmp_path, "--images", "8", "--guidance", "none")
+    with pytest.raises(ValueError, match="multiple of 8"):
+        options(tmp_path, "--images", "8", "--size", "36")
+
+
+def test_the_preset_of_a_detector_brings_its_recipe_along(tmp_path: Path) -> None:
+    chosen = parse(["--preset", "detector", "--minutes", "1", "--out", str(tmp_path), "--rate", "0.1"])
+    assert isinstance(chosen.config, DetectorConfig)
+    assert (chosen.synthetic, chosen.rate) == (0.35, 0.1)
+    assert json.loads(chosen.recipe())["preset"] == "detector"
