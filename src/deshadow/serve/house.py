@@ -13,8 +13,6 @@ from deshadow.serve.refusal import Refusal
 from deshadow.serve.settings import Settings
 from deshadow.serve.store import Entry, Job, Store, new_id, write
 
-_DECODERS = 2
-"""Uploads that are decoded at a time: a photo is large once it is unpacked."""
 _LAST_STEP = 60.0
 """Seconds that the work may take to end when the server stops."""
 
@@ -28,7 +26,7 @@ class House:
         self.metrics = Metrics()
         self.store = Store(settings.expire, settings.max_store)
         self.queue = Queue(settings.queue, self.metrics.ended)
-        self._decoding = asyncio.Semaphore(_DECODERS)
+        self._decoding = asyncio.Lock()  # one at a time: a photo is large once it is unpacked
 
     async def take_in(self, file: UploadFile, show: bool) -> Entry:
         """Keep an upload if it is a photo."""
