@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+from contextlib import suppress
 
 from fastapi import Request, UploadFile
 
@@ -82,7 +83,9 @@ class House:
             data = await form.mask.read()
             async with self._decoding:
                 mask = await asyncio.to_thread(pictures.read_mask, data, entry.height, entry.width)
-                job.bytes += write(job.file("given"), await asyncio.to_thread(pictures.grey_png, mask))
+                packed = await asyncio.to_thread(pictures.grey_png, mask)
+            self.store.photo(entry.id)  # it may have been deleted meanwhile
+            job.bytes += write(job.file("given"), packed)
         try:
             self.queue.put(job.task)
         except Refusal:
@@ -116,7 +119,8 @@ class House:
             await asyncio.sleep(min(self.settings.expire / 4, 30.0))
             for entry in self.store.stale():
                 self.forget(entry)
-            await asyncio.to_thread(self.store.clear_leftovers)
+            with suppress(OSError):
+                await asyncio.to_thread(self.store.clear_leftovers)
 
     def close(self) -> None:
         """Cancel everything, wait for the work to end, and leave no files."""
