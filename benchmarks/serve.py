@@ -98,7 +98,7 @@ async def client(number: int, address: str, side: int, end: float, found: Found)
                 # What the one call touches is not told; it is within 24 pixels of what the network sees.
                 answer = await ask(http, found, "POST", "/api/remove", files=files)
                 data, weight = answer.content, mask.copy()
-                reach = -(-24 * side // 512)
+                reach = -(-24 * max(side, 512) // 512)
                 top = max(0, side // 4 - reach)
                 weight[top : side // 2 + reach, top : side // 2 + reach] |= 1
             found.waits.append(time.monotonic() - began)

@@ -1,3 +1,4 @@
+import asyncio
 import io
 import json
 import stat
@@ -7,10 +8,13 @@ from collections.abc import Iterator
 import httpx
 import numpy as np
 import pytest
+from fastapi import UploadFile
 from PIL import Image
 from serving import Served, decoded, encoded, parts, scene, serving, shaded
 from standin import StandIn
 
+from deshadow.serve.forms import JobForm
+from deshadow.serve.refusal import Refusal
 from deshadow.serve.settings import Settings
 from deshadow.serve.work import spare
 
@@ -228,6 +232,15 @@ def test_what_is_deleted_is_gone(slow: Served) -> None:
         assert slow.http.get(address).json()["error"]["code"] == "not_found"
     assert slow.wait(slow.start(kept)["id"])["state"] == "done"
     assert len([path for path in slow.app.house.store.folder.iterdir() if any(path.iterdir())]) == 1
+
+
+def test_a_photo_may_be_deleted_while_a_mask_for_it_is_read(served: Served) -> None:
+    entry = served.app.house.store.photo(served.upload(encoded(scene()))["id"])
+    served.app.house.forget(entry)
+    form = JobForm(mask=UploadFile(io.BytesIO(encoded(np.full((60, 80), 255, np.uint8)))))
+    with pytest.raises(Refusal, match="no such photo"):
+        asyncio.run(served.app.house.start_job(entry, form, keep=True))
+    assert not entry.folder.exists()
 
 
 def test_who_hangs_up_is_not_worked_for(slow: Served) -> None:

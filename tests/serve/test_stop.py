@@ -11,8 +11,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
+import numpy as np
 import pytest
-from serving import encoded, parts, scene
+from random_models import SMALL
+from serving import decoded, encoded, parts, scene
+
+from deshadow.checkpoint import save
+from deshadow.config import DetectorConfig
+from deshadow.nn.detector import ShadowDetector
 
 PROGRAM = """
 from standin import StandIn
@@ -142,3 +148,24 @@ def test_a_port_that_is_taken_is_one_line_and_leaves_no_files(tmp_path: Path) ->
         assert "ValueError: cannot listen on 127.0.0.1" in done.stderr
         assert "--port" in done.stderr
         assert list(tmp_path.iterdir()) == before
+
+
+def test_the_command_serves_photos_with_weights_of_ones_own(exported: Path, tmp_path: Path) -> None:
+    detector = tmp_path / "detector.safetensors"
+    save(detector, ShadowDetector(DetectorConfig(SMALL)).eval())
+    command = [sys.executable, "-m", "deshadow", "serve", "--no-browser", "--port", "0"]
+    picture, mask = scene(), np.zeros((60, 80), np.uint8)
+    mask[20:40, 40:60] = 255
+    with subprocess.Popen(
+        [*command, "--weights", exported, "--detector", detector], stdout=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdout
+        with httpx.Client(base_url=running.stdout.readline().strip(), timeout=60) as client:
+            fields = parts(file=encoded(picture), mask=encoded(mask), dilate=2, feather=0, mode="removal")
+            answer = client.post("/api/remove", files=fields)
+        running.terminate()
+        assert running.stdout.read() == ""  # one line in all
+    assert answer.status_code == 200, answer.text
+    changed = (decoded(answer.content) != picture).any(-1)
+    assert changed[20:40, 40:60].any()
+    assert not changed[:, :30].any()

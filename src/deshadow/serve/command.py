@@ -17,6 +17,9 @@ from deshadow.serve.work import Networks
 _GRACE = 10
 """Seconds that connections have to end when the server stops."""
 
+_CONNECTIONS = 500
+"""Open connections at most, so that there are always files left to open."""
+
 
 class Server(uvicorn.Server):
     """Tells the application to stop as soon as a signal comes: streams end only when the work does."""
@@ -58,6 +61,7 @@ def serve(remover: Networks, settings: Settings, browser: bool) -> None:
         ws="none",
         lifespan="on",
         timeout_graceful_shutdown=_GRACE,
+        limit_concurrency=_CONNECTIONS,
     )
     address = _address(settings, listening.getsockname()[1])
     try:

@@ -84,7 +84,7 @@ class Guard:
             if not started:
                 await answer(refusal)(scope, receive, send_on)
         except Exception:
-            log.exception("%s %s", scope["method"], scope["path"])
+            log.exception("%s %r", scope["method"], scope["path"])
             if not started:
                 await JSONResponse(body("internal", INTERNAL), 500)(scope, receive, send_on)
 

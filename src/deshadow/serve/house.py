@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+from contextlib import suppress
 
 from fastapi import Request, UploadFile
 
@@ -13,8 +14,6 @@ from deshadow.serve.refusal import Refusal
 from deshadow.serve.settings import Settings
 from deshadow.serve.store import Entry, Job, Store, new_id, write
 
-_DECODERS = 2
-"""Uploads that are decoded at a time: a photo is large once it is unpacked."""
 _LAST_STEP = 60.0
 """Seconds that the work may take to end when the server stops."""
 
@@ -28,7 +27,7 @@ class House:
         self.metrics = Metrics()
         self.store = Store(settings.expire, settings.max_store)
         self.queue = Queue(settings.queue, self.metrics.ended)
-        self._decoding = asyncio.Semaphore(_DECODERS)
+        self._decoding = asyncio.Lock()  # one at a time: a photo is large once it is unpacked
 
     async def take_in(self, file: UploadFile, show: bool) -> Entry:
         """Keep an upload if it is a photo."""
@@ -84,7 +83,9 @@ class House:
             data = await form.mask.read()
             async with self._decoding:
                 mask = await asyncio.to_thread(pictures.read_mask, data, entry.height, entry.width)
-                job.bytes += write(job.file("given"), await asyncio.to_thread(pictures.grey_png, mask))
+                packed = await asyncio.to_thread(pictures.grey_png, mask)
+            self.store.photo(entry.id)  # it may have been deleted meanwhile
+            job.bytes += write(job.file("given"), packed)
         try:
             self.queue.put(job.task)
         except Refusal:
@@ -118,7 +119,8 @@ class House:
             await asyncio.sleep(min(self.settings.expire / 4, 30.0))
             for entry in self.store.stale():
                 self.forget(entry)
-            await asyncio.to_thread(self.store.clear_leftovers)
+            with suppress(OSError):
+                await asyncio.to_thread(self.store.clear_leftovers)
 
     def close(self) -> None:
         """Cancel everything, wait for the work to end, and leave no files."""

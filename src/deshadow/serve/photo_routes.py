@@ -5,15 +5,13 @@ import dataclasses
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
+from deshadow.masks import SEEN
 from deshadow.serve.description import IMAGE, fails
 from deshadow.serve.files import stored_answer
 from deshadow.serve.forms import PhotoOut, ShadowOut, ShadowsOut
 from deshadow.serve.house import House
 from deshadow.serve.parts import PhotoParts, each_once
 from deshadow.serve.store import Entry
-
-NETWORK_SIDE = 512
-"""Long side of the picture that the quick way sees."""
 
 
 def photo_routes(house: House) -> APIRouter:
@@ -77,7 +75,7 @@ def _out(entry: Entry, expire: float) -> PhotoOut:
         format=entry.format,
         width=entry.width,
         height=entry.height,
-        scale=max(1.0, max(entry.width, entry.height) / NETWORK_SIDE),
+        scale=max(1.0, max(entry.width, entry.height) / SEEN),
         bytes=entry.size,
         expires=expire,
         picture=f"/api/photos/{entry.id}/picture",
