@@ -1,6 +1,5 @@
 """The page in a real browser, against a real server whose networks are a stand-in: from photo to download."""
 
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -177,7 +176,7 @@ def test_a_cancelled_removal_changes_nothing_and_the_next_one_works(
 
 
 def test_a_mask_goes_out_and_comes_in_again_and_the_last_one_can_be_had_back(
-    page_server: Served, visit: Opener, tmp_path: Path
+    page_server: Served, visit: Opener
 ) -> None:
     page = visit(page_server)
     open_photo(page)

@@ -179,6 +179,7 @@ function foundText({ present, instances, gone }) {
 function choiceText({ taken, empty, present }) {
   if (taken.size) return `${plural(taken.size, "shadow")} chosen`;
   if (!empty) return "Painted part chosen";
+  if (present.length === 2) return "Both will go";
   if (present.length > 1) return `All ${present.length} found will go`;
   if (present.length) return "The one found will go";
   return session.finding ? "" : "Paint over a shadow";

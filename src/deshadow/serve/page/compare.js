@@ -82,11 +82,11 @@ export class Compare {
   }
 
   holding(held) {
-    const held_ = held && !this.hold.disabled;
-    if (this.stage.original === held_) return;
-    this.stage.original = held_;
-    this.hold.classList.toggle("held", held_);
-    this.divider.classList.toggle("away", held_);
+    const original = held && !this.hold.disabled;
+    if (this.stage.original === original) return;
+    this.stage.original = original;
+    this.hold.classList.toggle("held", original);
+    this.divider.classList.toggle("away", original);
     this.stage.redraw();
   }
 }

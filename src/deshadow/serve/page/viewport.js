@@ -71,10 +71,6 @@ export class Viewport {
     return { x: (x - this.x) / this.scale, y: (y - this.y) / this.scale };
   }
 
-  toStage(x, y) {
-    return { x: x * this.scale + this.x, y: y * this.scale + this.y };
-  }
-
   /** The photo's rectangle on the stage. */
   get rectangle() {
     const { x, y, scale, photo } = this;
