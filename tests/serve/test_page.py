@@ -1,6 +1,5 @@
 """The page in a real browser, against a real server whose networks are a stand-in: from photo to download."""
 
-
 import numpy as np
 import pytest
 from browsing import (
