@@ -11,6 +11,7 @@ from deshadow import __version__
 from deshadow.commands import detect, doctor, remove
 from deshadow.data.layouts import Layout
 from deshadow.evaluation.choices import Masks, Mode
+from deshadow.serve.cli import serve
 
 # Each command imports what it needs when it runs, so that `--help` answers at once.
 app = App(
@@ -25,6 +26,7 @@ app = App(
 app.default(remove)
 app.command(detect)
 app.command(doctor)
+app.command(serve)
 
 
 @app.command

@@ -1,0 +1,110 @@
+// The server's side of the page: every call, and every way in which one can fail.
+
+/** What went wrong: a code for the page, a sentence for the person, and seconds to wait where the server says so. */
+export class ApiError extends Error {
+  constructor(code, message, wait = 0) {
+    super(message);
+    this.code = code;
+    this.wait = wait;
+  }
+}
+
+const GONE = "The server does not answer. Is deshadow serve still running?";
+
+async function call(path, options = {}) {
+  let response;
+  try {
+    response = await fetch(path, options);
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new ApiError("gone", GONE);
+  }
+  if (response.ok) return response;
+  const body = await response.json().catch(() => null);
+  const { code = "internal", message = "The server could not do that." } = body?.error ?? {};
+  throw new ApiError(code, message, Number(response.headers.get("Retry-After")) || 2);
+}
+
+const json = async (path, options) => (await call(path, options)).json();
+const blob = async (path, options) => (await call(path, options)).blob();
+const pause = (seconds, signal) =>
+  new Promise((resolve, reject) => {
+    signal?.throwIfAborted();
+    const timer = setTimeout(resolve, seconds * 1000);
+    signal?.addEventListener("abort", () => (clearTimeout(timer), reject(signal.reason)), { once: true });
+  });
+
+/** Try again while the queue is full; `onFull` hears how long the next try is away. */
+async function patiently(attempt, signal, onFull) {
+  for (;;) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (error.code !== "queue_full" && error.code !== "busy") throw error;
+      onFull?.(error.wait);
+      await pause(error.wait, signal);
+    }
+  }
+}
+
+export const settings = () => json("/api/settings");
+export const alive = () => call("/healthz").then(() => true, () => false);
+export const picture = (path, signal) => blob(path, { signal });
+
+export function upload(file, name, signal, onFull) {
+  const body = new FormData();
+  body.append("file", file, name);
+  return patiently(() => json("/api/photos", { method: "POST", body, signal }), signal, onFull);
+}
+
+export const shadows = (photo, signal, onFull) =>
+  patiently(() => json(photo.shadows, { signal }), signal, onFull);
+
+export const forget = (photo) =>
+  fetch(`/api/photos/${photo.id}`, { method: "DELETE", keepalive: true }).catch(() => null);
+
+/** Begin a job: `options` are flat fields, `mask` a PNG, `base` the job to start from. */
+export function begin(photo, options, mask, base, signal, onFull) {
+  const body = new FormData();
+  for (const [name, value] of Object.entries(options)) body.append(name, String(value));
+  if (base) body.append("base", base);
+  if (mask) body.append("mask", mask, "mask.png");
+  const start = () => json(`/api/photos/${photo.id}/jobs`, { method: "POST", body, signal });
+  return patiently(start, signal, onFull);
+}
+
+export const cancel = (job) => json(`/api/jobs/${job.id}/cancel`, { method: "POST" });
+
+/** Follow a job to its end; `onProgress` hears of every change. Gives the job as it ended. */
+export function follow(job, onProgress) {
+  return new Promise((resolve, reject) => {
+    const events = new EventSource(`/api/jobs/${job.id}/events`);
+    let misses = 0;
+    events.addEventListener("progress", (event) => {
+      misses = 0;
+      onProgress(JSON.parse(event.data));
+    });
+    events.addEventListener("end", (event) => {
+      events.close();
+      resolve(JSON.parse(event.data));
+    });
+    events.onerror = async () => {
+      // A broken stream mends itself unless the server is gone or has forgotten the job.
+      try {
+        await json(`/api/jobs/${job.id}`);
+        if (++misses < 5) return;
+        throw new ApiError("gone", GONE);
+      } catch (error) {
+        events.close();
+        reject(error);
+      }
+    };
+  });
+}
+
+/** The file to keep, and the name that the server gives it. */
+export async function result(job) {
+  const response = await call(job.result);
+  const name = /filename="([^"]+)"/.exec(response.headers.get("Content-Disposition") ?? "")?.[1];
+  return { file: await response.blob(), name };
+}

@@ -1,0 +1,43 @@
+// What was done, and the way back. An entry is never changed after it was pushed.
+
+const MOST = 200;
+
+export class History {
+  constructor(first) {
+    this.entries = [first];
+    this.at = 0;
+  }
+
+  get current() {
+    return this.entries[this.at];
+  }
+
+  get canUndo() {
+    return this.at > 0;
+  }
+
+  get canRedo() {
+    return this.at < this.entries.length - 1;
+  }
+
+  push(entry) {
+    this.entries.length = this.at + 1;
+    this.entries.push(entry);
+    // The first entry is the photo itself: it stays.
+    if (this.entries.length > MOST) this.entries.splice(1, 1);
+    this.at = this.entries.length - 1;
+  }
+
+  /** Step back; gives the name of what was undone. */
+  undo() {
+    const { label } = this.current;
+    this.at--;
+    return label;
+  }
+
+  /** Step forward; gives the name of what was done again. */
+  redo() {
+    this.at++;
+    return this.current.label;
+  }
+}

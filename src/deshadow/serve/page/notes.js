@@ -1,0 +1,40 @@
+// One line at the foot of the stage: what happened, and what to do about it.
+
+export class Notes {
+  constructor(element) {
+    this.element = element;
+    this.text = element.querySelector("p");
+    this.action = element.querySelector("[data-do=note]");
+    this.dismiss = element.querySelector("[data-do=dismiss]");
+    this.spoken = document.querySelector("#spoken");
+    this.dismiss.addEventListener("click", () => this.hide());
+    this.action.addEventListener("click", () => {
+      const { act } = this;
+      this.hide();
+      act?.();
+    });
+  }
+
+  /** Show a sentence. `kind`: "plain" goes by itself, "trouble" stays. `action`: [label, function]. */
+  show(text, { kind = "plain", action = null } = {}) {
+    clearTimeout(this.timer);
+    this.text.textContent = text;
+    this.element.dataset.kind = kind;
+    this.text.setAttribute("role", kind === "trouble" ? "alert" : "status");
+    this.act = action?.[1];
+    this.action.hidden = !action;
+    this.action.textContent = action?.[0] ?? "";
+    this.element.hidden = false;
+    if (kind === "plain") this.timer = setTimeout(() => this.hide(), action ? 9000 : 5000);
+  }
+
+  hide() {
+    clearTimeout(this.timer);
+    this.element.hidden = true;
+  }
+
+  /** For screen readers alone. */
+  say(text) {
+    this.spoken.textContent = text;
+  }
+}

@@ -1,0 +1,54 @@
+// A photo comes in: dropped anywhere, pasted, or chosen.
+
+const pictures = (files) => [...(files ?? [])].filter((file) => file.type.startsWith("image/") || file.size > 0);
+
+/** `open(file)` is called with each photo that comes; `over(true or false)` while one hangs over the page. */
+export function listen({ input, open, over }) {
+  input.addEventListener("change", () => {
+    const [file] = input.files;
+    // Chosen twice, it opens twice.
+    input.value = "";
+    if (file) open(file);
+  });
+
+  let depth = 0;
+  const carries = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files");
+  addEventListener("dragenter", (event) => {
+    if (!carries(event)) return;
+    event.preventDefault();
+    if (++depth === 1) over(true);
+  });
+  addEventListener("dragleave", (event) => {
+    if (carries(event) && --depth === 0) over(false);
+  });
+  addEventListener("dragover", (event) => {
+    if (!carries(event)) return;
+    event.preventDefault();
+    event.dataTransfer.dropEffect = "copy";
+  });
+  addEventListener("drop", (event) => {
+    if (!carries(event)) return;
+    event.preventDefault();
+    depth = 0;
+    over(false);
+    const [file] = pictures(event.dataTransfer.files);
+    if (file) open(file);
+  });
+  addEventListener("paste", (event) => {
+    const [file] = pictures(event.clipboardData?.files);
+    if (!file) return;
+    event.preventDefault();
+    open(file);
+  });
+}
+
+/** Give a file to the person. */
+export function save(file, name) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(file);
+  link.download = name;
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}

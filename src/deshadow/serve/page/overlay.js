@@ -1,0 +1,110 @@
+// What lies over the photo: outlines of the shadows found, the mask, and the mask as it will be grown.
+
+const LINE = [255, 255, 255];
+const HALO = [12, 12, 14];
+const LIGHT = [255, 186, 60];
+
+/** Value at (x, y) of a field on the grid, between its cells. */
+function between(field, columns, rows, x, y) {
+  const left = Math.max(0, Math.min(columns - 2, Math.floor(x)));
+  const top = Math.max(0, Math.min(rows - 2, Math.floor(y)));
+  const u = Math.max(0, Math.min(1, x - left));
+  const v = Math.max(0, Math.min(1, y - top));
+  const i = top * columns + left;
+  const a = field[i] + (field[i + 1] - field[i]) * u;
+  const b = field[i + columns] + (field[i + columns + 1] - field[i + columns]) * u;
+  return a + (b - a) * v;
+}
+
+const clamp = (value) => (value < 0 ? 0 : value > 1 ? 1 : value);
+
+/**
+ * Draw into `image` (an ImageData with `density` pixels for each CSS pixel).
+ *
+ * scene: { view, grid, mask, edge, square, border, cells, labels, spared, hover, grow, feather, fill }, all lengths in
+ * pixels of the photo; `edge` and `border` may be null; `fill` is how strongly the mask is tinted; the mask does not
+ * grow into shadows whose number is set in `spared`.
+ */
+export function drawOverlay(image, density, scene) {
+  const { view, grid, mask, edge, square, border, cells, labels, spared, hover, grow, feather, fill } = scene;
+  const { columns, rows, size, width, height } = grid;
+  const { data } = image;
+  data.fill(0);
+  const unit = view.scale * density; // pixels of the overlay for each pixel of the photo
+  const { left, top, width: across, height: down } = view.rectangle;
+  const firstX = Math.max(0, Math.ceil(left * density));
+  const lastX = Math.min(image.width, Math.floor((left + across) * density));
+  const firstY = Math.max(0, Math.ceil(top * density));
+  const lastY = Math.min(image.height, Math.floor((top + down) * density));
+  // Where a pixel of the photo is larger than one of the screen, its own square edges are the truth.
+  const exact = unit >= 1.5 && size > 1.2;
+  const thin = Math.max(1, 0.8 * density);
+  const reach = (3 * density) / unit + 2 * size;
+  const outer = grow + feather + reach;
+  const soft = Math.max(feather, 1 / unit);
+
+  let r, g, b, a;
+  const over = (colour, alpha) => {
+    if (alpha <= 0) return;
+    const sum = alpha + a * (1 - alpha);
+    const share = alpha / sum;
+    r += (colour[0] - r) * share;
+    g += (colour[1] - g) * share;
+    b += (colour[2] - b) * share;
+    a = sum;
+  };
+
+  for (let oy = firstY; oy < lastY; oy++) {
+    const y = ((oy + 0.5) / density - top) / view.scale;
+    const cy = Math.min(rows - 1, Math.floor(y / size));
+    const py = Math.min(height - 1, Math.floor(y)) * width;
+    for (let ox = firstX; ox < lastX; ox++) {
+      const x = ((ox + 0.5) / density - left) / view.scale;
+      const cell = cy * columns + Math.min(columns - 1, Math.floor(x / size));
+      const nearBorder = border !== null && border[cell] < reach;
+      const nearMask = edge !== null && square[cell] < outer;
+      const hovered = hover > 0 && cells[cell] === hover;
+      if (!nearBorder && !nearMask && !hovered) continue;
+      r = g = b = a = 0;
+      const gx = x / size - 0.5;
+      const gy = y / size - 0.5;
+      if (hovered && labels[py + Math.min(width - 1, Math.floor(x))] === hover) over(LINE, 0.2);
+      if (nearMask) {
+        const d = between(edge, columns, rows, gx, gy);
+        const beyond = between(square, columns, rows, gx, gy) - grow;
+        const px = Math.min(width - 1, Math.floor(x));
+        const stays = labels !== null && spared[labels[py + px]] === 1;
+        if (!stays) {
+          // Full in the grown mask, fading beyond it.
+          const weight = clamp(1 - beyond / soft);
+          over(LIGHT, weight * weight * (3 - 2 * weight) * fill * 0.34);
+        }
+        let core = clamp(0.5 - d * unit);
+        let line = clamp(thin * 0.7 + 0.5 - Math.abs(d) * unit);
+        if (exact) {
+          core = mask[py + px];
+          const before = ((ox - 0.5) / density - left) / view.scale;
+          const above = ((oy - 0.5) / density - top) / view.scale;
+          const step =
+            mask[py + Math.max(0, Math.floor(before))] !== core ||
+            mask[Math.max(0, Math.min(height - 1, Math.floor(above))) * width + px] !== core;
+          line = step ? 1 : 0;
+        }
+        over(LIGHT, core * fill * 0.26);
+        if (grow > 0 && !stays) over(LIGHT, 0.75 * clamp(thin * 0.5 + 0.5 - Math.abs(beyond) * unit));
+        over(HALO, 0.22 * clamp(thin + 1 - Math.abs(d) * unit));
+        over(LIGHT, line);
+      }
+      if (nearBorder) {
+        const d = between(border, columns, rows, gx, gy) * unit;
+        over(HALO, 0.4 * clamp(thin + 1.7 - d));
+        over(LINE, 0.95 * clamp(thin * 0.75 + 0.5 - d));
+      }
+      const i = 4 * (oy * image.width + ox);
+      data[i] = r;
+      data[i + 1] = g;
+      data[i + 2] = b;
+      data[i + 3] = 255 * a;
+    }
+  }
+}

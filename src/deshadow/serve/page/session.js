@@ -1,0 +1,284 @@
+// What a person does with a photo: open it, choose shadows, remove them, look again, take it home.
+//
+// Events: "state" (empty, opening, ready or working), "photo" (another one), "found" (shadows, or none), "change"
+// (anything else that buttons depend on), "progress".
+
+import * as api from "./api.js";
+import { Editing } from "./editing.js";
+import { Mask } from "./mask.js";
+import { save } from "./opening.js";
+import { decodeGrey, encodeMask } from "./png.js";
+import { Work } from "./work.js";
+
+const MODES = { quick: "Quick", removal: "Remove" };
+
+export class Session extends EventTarget {
+  constructor({ stage, controls, notes, compare }) {
+    super();
+    Object.assign(this, { stage, controls, notes, compare });
+    this.state = "empty";
+    this.work = new Work();
+    this.editing = null;
+    this.detecting = null;
+    this.last = null; // runs of the mask that was used last, in any photo
+    this.saved = true;
+    this.most = Infinity; // bytes of a file that the server takes
+    this.progress = { words: "", left: "", share: 0 };
+  }
+
+  tell(name) {
+    this.dispatchEvent(new Event(name));
+  }
+
+  enter(state) {
+    this.state = state;
+    this.tell("state");
+  }
+
+  /** Say what went wrong, and offer what may help. */
+  trouble(error, again) {
+    if (error.name === "AbortError") return;
+    let action = null;
+    if (error.code === "gone") {
+      action = again && ["Try again", again];
+      this.watch();
+    } else if (error.code === "not_found" && this.file) {
+      action = ["Send the photo again", () => this.openAgain()];
+    }
+    this.notes.show(error.message, { kind: "trouble", action });
+    if (!(error instanceof api.ApiError)) throw error;
+  }
+
+  /** The server has forgotten the photo: begin anew; the mask can be had back as the last one. */
+  openAgain() {
+    if (!this.editing.empty) this.last = this.editing.mask.runs();
+    return this.open(this.file);
+  }
+
+  /** Wait for a server that is gone, and say when it is back. */
+  async watch() {
+    if (this.watching) return;
+    this.watching = true;
+    while (!(await api.alive())) await new Promise((resolve) => setTimeout(resolve, 2000));
+    this.watching = false;
+    if (this.notes.element.dataset.kind === "trouble") this.notes.show("The server is back.");
+  }
+
+  async open(file) {
+    if (file.size > this.most) {
+      const [size, most] = [file.size, this.most].map((bytes) => `${Math.ceil(bytes / 2 ** 20)} MiB`);
+      return this.notes.show(`This file has ${size}; the server takes ${most} at the most.`, { kind: "trouble" });
+    }
+    await this.close();
+    const before = { editing: this.editing, file: this.file };
+    const { signal } = (this.opening = new AbortController());
+    this.notes.hide();
+    this.enter("opening");
+    this.stage.close();
+    // What the browser can read itself is seen at once; the rest when the server has read it.
+    createImageBitmap(file).then(
+      (bitmap) => {
+        if (signal.aborted || this.state !== "opening") return;
+        const { width, height } = bitmap;
+        this.stage.show(new Editing({ width, height, scale: 1 }, bitmap), bitmap);
+      },
+      () => null,
+    );
+    const full = (wait) => this.notes.show(`The queue is full. Trying again in ${wait} s.`);
+    try {
+      const photo = await api.upload(file, file.name || "photo", signal, full);
+      const bitmap = await createImageBitmap(await api.picture(photo.picture, signal));
+      if (before.editing) api.forget(before.editing.photo);
+      this.file = file;
+      this.begin(new Editing(photo, bitmap));
+      this.detecting = this.detect(signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      // Back to where we were.
+      this.editing = before.editing;
+      if (this.editing) {
+        this.stage.show(this.editing, this.editing.original);
+        this.show();
+      }
+      this.enter(this.editing ? "ready" : "empty");
+      this.trouble(error, () => this.open(file));
+    }
+  }
+
+  /** End what is under way for the photo that is open. */
+  async close() {
+    this.opening?.abort();
+    await this.work.cancel();
+    this.compare.set(false);
+  }
+
+  begin(editing) {
+    this.editing = editing;
+    this.saved = true;
+    editing.addEventListener("mask", () => {
+      this.stage.maskChanged();
+      this.tell("change");
+    });
+    editing.addEventListener("history", () => this.tell("change"));
+    editing.addEventListener("picture", () => this.show());
+    this.stage.show(editing, editing.original);
+    this.enter("ready");
+    this.tell("photo");
+  }
+
+  async detect(signal) {
+    const { editing } = this;
+    const full = (wait) => this.notes.show(`The queue is full. Looking again in ${wait} s.`);
+    this.finding = true;
+    this.unknown = false;
+    this.tell("found");
+    try {
+      const { instances, labels } = await api.shadows(editing.photo, signal, full);
+      const found = instances.length ? await decodeGrey(await api.picture(labels, signal)) : null;
+      if (editing === this.editing) editing.setShadows(instances, found?.data ?? null);
+    } catch (error) {
+      if (signal.aborted) return;
+      this.unknown = true;
+      this.trouble(error, () => (this.detecting = this.detect(signal)));
+    } finally {
+      if (editing === this.editing) {
+        this.finding = false;
+        this.tell("found");
+      }
+    }
+  }
+
+  /** Show the picture of the step that we are at. */
+  async show() {
+    const { editing, stage } = this;
+    const { result } = editing;
+    const bitmap = result ? await createImageBitmap(result.blob) : editing.original;
+    if (editing !== this.editing || editing.result !== result) return;
+    stage.shown = bitmap;
+    if (!result) this.compare.set(false);
+    stage.redraw();
+    this.tell("change");
+  }
+
+  /** Remove what is chosen; all that was found where nothing is. */
+  async remove(mode) {
+    if (this.state !== "ready") return;
+    const { editing } = this;
+    if (editing.empty && this.finding) {
+      this.notes.show("One moment: still looking for shadows.");
+      await this.detecting;
+      if (editing !== this.editing || this.state !== "ready") return;
+    }
+    if (editing.empty && editing.present.length) editing.takeAll();
+    if (editing.empty) return this.tell("nothing");
+    const base = editing.result?.job.id ?? null;
+    await this.execute({ mode, base, runs: editing.mask.runs(), taken: [...editing.taken] });
+  }
+
+  /** The same once more with another seed, and with the sliders as they are now. */
+  async variant() {
+    const run = this.editing?.result?.run;
+    if (this.state !== "ready" || !run) return;
+    this.controls.set("seed", this.controls.get("seed") + 1);
+    await this.execute(run);
+  }
+
+  async execute(run) {
+    const { editing } = this;
+    this.notes.hide();
+    this.compare.set(false);
+    this.last = run.runs;
+    this.report({ words: "Starting", left: "", share: 0 });
+    this.enter("working");
+    const kept = this.stage.shown;
+    try {
+      const mask = new Mask(editing.photo.width, editing.photo.height);
+      mask.restore(run.runs);
+      const options = { mode: run.mode, ...this.controls.values };
+      const png = await encodeMask(mask.data, mask.width, mask.height);
+      const job = await this.work.run(editing.photo, { options, mask: png, base: run.base }, {
+        report: (progress) => this.report(progress),
+        preview: (bitmap) => {
+          this.stage.shown = bitmap;
+          this.stage.redraw();
+        },
+      });
+      if (editing !== this.editing) return;
+      if (!job) {
+        this.notes.show("Cancelled. Nothing was changed.");
+      } else if (job.found === false) {
+        this.notes.show("No shadow was found there.", { action: ["Paint it", () => this.tell("nothing")] });
+      } else {
+        const blob = await api.picture(job.picture);
+        const bitmap = await createImageBitmap(blob);
+        if (editing !== this.editing) return;
+        this.stage.shown = bitmap;
+        this.saved = false;
+        editing.finish({ job, blob, run }, MODES[run.mode]);
+        this.compare.move(0.5);
+        this.compare.set(true);
+        this.notes.say("Done. Before and after are side by side.");
+        return;
+      }
+    } catch (error) {
+      this.trouble(error, () => this.execute(run));
+    } finally {
+      if (editing === this.editing) {
+        if (!this.compare.on) this.stage.shown = kept;
+        this.stage.redraw();
+        this.enter("ready");
+      }
+    }
+  }
+
+  report(progress) {
+    this.progress = progress;
+    this.tell("progress");
+  }
+
+  travel(direction) {
+    if (this.state !== "ready") return;
+    const label = this.editing.travel(direction);
+    if (label) this.notes.say(`${direction === "undo" ? "Undone" : "Done again"}: ${label}`);
+  }
+
+  async download() {
+    const job = this.editing?.result?.job;
+    if (!job) return;
+    try {
+      const { file, name } = await api.result(job);
+      save(file, name ?? this.editing.photo.name);
+      this.saved = true;
+    } catch (error) {
+      this.trouble(error, () => this.download());
+    }
+  }
+
+  async importMask(file) {
+    const { editing } = this;
+    let found;
+    try {
+      found = await decodeGrey(file, (r, g, b, a) => (Math.max(r, g, b) * a > 127 * 255 ? 1 : 0));
+    } catch {
+      return this.notes.show("This mask is no picture that the browser can read: use a PNG.", { kind: "trouble" });
+    }
+    const { width, height } = editing.photo;
+    if (Math.abs(found.width / found.height / (width / height) - 1) > 0.02) {
+      const sizes = `${found.width} × ${found.height}, the photo ${width} × ${height}`;
+      return this.notes.show(`The mask has another shape than the photo: it is ${sizes}.`, { kind: "trouble" });
+    }
+    if (!found.data.includes(1)) return this.notes.show("This mask is black: nothing is marked in it.", { kind: "trouble" });
+    editing.mask.stretch(found.data, found.width, found.height);
+    editing.taken.clear();
+    editing.commit("Mask imported");
+  }
+
+  async exportMask() {
+    const { mask, photo } = this.editing;
+    save(await encodeMask(mask.data, mask.width, mask.height), `${photo.name.replace(/\.[^.]*$/, "")}.mask.png`);
+  }
+
+  useLast() {
+    if (this.state === "ready" && this.last) this.editing.replace(this.last, "Last mask");
+  }
+}

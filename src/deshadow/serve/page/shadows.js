@@ -1,0 +1,51 @@
+// The shadows found, as buttons: what a click on the photo does, for keys and screen readers.
+
+export class Shadows {
+  constructor(element, { take, takeAll, clear, point }) {
+    this.list = element.querySelector(".chips");
+    this.note = element.querySelector(".found");
+    this.all = element.querySelector("[data-do=all]");
+    this.none = element.querySelector("[data-do=clear]");
+    this.all.addEventListener("click", takeAll);
+    this.none.addEventListener("click", clear);
+    const number = (event) => Number(event.target.closest("[data-shadow]")?.dataset.shadow ?? 0);
+    this.list.addEventListener("click", (event) => number(event) && take(number(event)));
+    for (const [event, found] of [
+      ["pointerover", number],
+      ["focusin", number],
+      ["pointerleave", () => 0],
+      ["focusout", () => 0],
+    ]) {
+      this.list.addEventListener(event, (raised) => point(found(raised)));
+    }
+  }
+
+  say(text) {
+    this.note.textContent = text;
+  }
+
+  /** Draw anew; the button that had the focus keeps it. */
+  draw(editing) {
+    const focused = document.activeElement?.dataset?.shadow;
+    const { width, height } = editing.photo;
+    const buttons = editing.present.map(({ number, area }) => {
+      const button = document.createElement("button");
+      const share = (100 * area) / (width * height);
+      const percent = share < 1 ? "under 1" : String(Math.round(share));
+      button.type = "button";
+      button.className = "chip";
+      button.dataset.shadow = String(number);
+      button.textContent = String(number);
+      button.setAttribute("aria-pressed", String(editing.taken.has(number)));
+      button.setAttribute("aria-label", `Shadow ${number}, ${percent} % of the photo`);
+      button.title = `${percent} % of the photo`;
+      return button;
+    });
+    this.list.replaceChildren(...buttons);
+    if (focused) buttons.find((button) => button.dataset.shadow === focused)?.focus();
+    this.list.hidden = buttons.length === 0;
+    this.all.hidden = buttons.length < 2;
+    this.all.disabled = buttons.length === editing.taken.size;
+    this.none.disabled = editing.empty;
+  }
+}

@@ -1,0 +1,186 @@
+// The stage: two canvases, the photo below and what lies over it above, drawn anew when something changed.
+
+import { borderDistance, follow, growth, maskDistance } from "./distance.js";
+import { drawOverlay } from "./overlay.js";
+import { Viewport } from "./viewport.js";
+
+const MOST_PIXELS = 2_200_000;
+const HARDLY = 0.1; // a found shadow of which less than this share is in the mask stays, as the server has it
+
+export class Stage extends EventTarget {
+  constructor(element) {
+    super();
+    this.element = element;
+    this.view = new Viewport();
+    this.picture = element.querySelector("canvas.picture");
+    this.over = element.querySelector("canvas.over");
+    this.editing = null;
+    this.shown = null; // what is drawn as the photo now: an ImageBitmap
+    this.split = null; // where "before" ends, in CSS pixels of the stage; null: nowhere
+    this.original = false; // the whole photo as it was, while held
+    this.hover = 0;
+    this.grow = 0;
+    this.feather = 0;
+    this.shows = { found: true, mask: true, fill: 1 };
+    this.waiting = 0;
+    this.stale = { picture: true, fields: true, square: true, borders: true };
+    new ResizeObserver(() => this.measure()).observe(element);
+    // Another screen, another density.
+    matchMedia("(resolution: 1dppx)").addEventListener("change", () => this.measure());
+    this.measure();
+  }
+
+  measure() {
+    const { clientWidth: width, clientHeight: height } = this.element;
+    if (!width || !height) return;
+    const ratio = window.devicePixelRatio || 1;
+    this.density = Math.min(ratio, Math.sqrt(MOST_PIXELS / (width * height)));
+    for (const [canvas, density] of [
+      [this.picture, ratio],
+      [this.over, this.density],
+    ]) {
+      canvas.width = Math.round(width * density);
+      canvas.height = Math.round(height * density);
+    }
+    this.ratio = ratio;
+    this.view.setStage(width, height, width < 700 ? 0 : 28);
+    this.moved();
+  }
+
+  show(editing, bitmap) {
+    this.editing = editing;
+    this.shown = bitmap;
+    this.hover = 0;
+    this.view.setPhoto(editing.photo.width, editing.photo.height);
+    this.maskChanged();
+    this.moved();
+  }
+
+  close() {
+    this.editing = this.shown = this.split = null;
+    this.redraw();
+  }
+
+  maskChanged() {
+    this.stale.fields = true;
+    this.stale.borders = true;
+    this.later();
+  }
+
+  /** A piece of a stroke was painted or erased: far less to do than after any other change. */
+  painted(from, to, radius, value) {
+    const { stale, editing } = this;
+    if (!stale.fields) {
+      const reach = (this.grow + this.feather) * editing.photo.scale + 4 * editing.grid.size + 4 / this.view.scale;
+      const whole = follow(this.distance, editing.grid, from, to, radius, value, reach);
+      // Where it was erased, the mask has to grow anew from what is left.
+      if (!whole) stale.square = true;
+    }
+    this.later();
+  }
+
+  moved() {
+    this.dispatchEvent(new Event("move"));
+    this.redraw();
+  }
+
+  /** Draw everything with the next frame. */
+  redraw() {
+    this.stale.picture = true;
+    this.later();
+  }
+
+  /** Draw what lies over the photo with the next frame, and the photo itself only if it must be. */
+  later() {
+    this.waiting ||= requestAnimationFrame(() => {
+      this.waiting = 0;
+      this.draw();
+    });
+  }
+
+  draw() {
+    const { picture, over, editing } = this;
+    if (this.stale.picture) {
+      const below = picture.getContext("2d");
+      below.setTransform(1, 0, 0, 1, 0, 0);
+      below.clearRect(0, 0, picture.width, picture.height);
+      if (editing) this.drawPicture(below);
+      this.stale.picture = false;
+    }
+    const above = over.getContext("2d");
+    if (editing) this.drawOver(above);
+    else above.clearRect(0, 0, over.width, over.height);
+  }
+
+  drawPicture(context) {
+    const { left, top, width, height } = this.view.rectangle;
+    const { original } = this.editing;
+    context.scale(this.ratio, this.ratio);
+    // From two screen pixels for one of the photo on, one wants to see the pixels.
+    context.imageSmoothingEnabled = this.view.scale * this.ratio < 2;
+    context.imageSmoothingQuality = "high";
+    const whole = this.original ? original : this.shown;
+    context.drawImage(whole, left, top, width, height);
+    if (this.split === null || this.original) return;
+    context.save();
+    context.beginPath();
+    context.rect(0, 0, this.split, this.view.stage.height);
+    context.clip();
+    context.drawImage(original, left, top, width, height);
+    context.restore();
+  }
+
+  drawOver(context) {
+    const { editing, over, shows } = this;
+    if (this.original || (!shows.found && !shows.mask && !this.hover)) {
+      return context.clearRect(0, 0, over.width, over.height);
+    }
+    this.refreshFields();
+    if (this.image?.width !== over.width || this.image?.height !== over.height) {
+      this.image = context.createImageData(over.width, over.height);
+    }
+    const scale = editing.photo.scale;
+    drawOverlay(this.image, this.density, {
+      view: this.view,
+      grid: editing.grid,
+      mask: editing.mask.data,
+      edge: shows.mask ? this.distance.edge : null,
+      square: this.distance.square,
+      spared: this.spared,
+      border: shows.found ? this.border : null,
+      cells: this.cells,
+      labels: editing.labels,
+      hover: editing.labels ? this.hover : 0,
+      grow: this.grow * scale,
+      feather: this.feather * scale,
+      fill: shows.fill,
+    });
+    context.putImageData(this.image, 0, 0);
+  }
+
+  refreshFields() {
+    const { editing, stale } = this;
+    const anew = stale.fields || stale.borders;
+    if (stale.square && !stale.fields) this.distance.square = growth(editing.grid, editing.mask.data);
+    if (stale.fields) this.distance = maskDistance(editing.grid, editing.mask.data);
+    if (stale.borders) {
+      const hidden = new Set([...editing.taken, ...editing.gone]);
+      const found = editing.labels && borderDistance(editing.grid, editing.labels, hidden);
+      this.border = found ? found.field : null;
+      this.cells = found ? found.cells : null;
+    }
+    stale.fields = stale.square = stale.borders = false;
+    if (anew && this.cells) this.spared = spared(this.cells, this.distance.cells);
+  }
+}
+
+/** For each number of a shadow 1 if the mask hardly covers it, and so does not grow into it. */
+function spared(labels, mask) {
+  const all = new Uint32Array(256);
+  const covered = new Uint32Array(256);
+  for (let i = 0; i < labels.length; i++) {
+    all[labels[i]]++;
+    if (mask[i]) covered[labels[i]]++;
+  }
+  return Uint8Array.from(all, (count, number) => (number && covered[number] < HARDLY * count ? 1 : 0));
+}

@@ -1,0 +1,117 @@
+"""What a person does on the page, and what can be seen there."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from serving import decoded, encoded, scene
+from standin import StandIn
+
+from deshadow.remover import Options, Progress, Relit
+
+if TYPE_CHECKING:
+    from playwright.sync_api import FilePayload, Locator, Page
+
+WIDTH, HEIGHT = 640, 480
+FIRST, SECOND, GROUND = (440, 240), (120, 240), (250, 60)
+"""Points in the large shadow, in the small one and in neither."""
+
+Opener = Callable[..., "Page"]
+
+
+class Noting(StandIn):
+    """A stand-in that remembers what it was asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.noted: list[Options] = []
+
+    def relight(
+        self,
+        pixels: NDArray[np.float32],
+        mask: NDArray[np.float32] | None,
+        options: Options,
+        progress: Callable[[Progress], None] | None,
+    ) -> Relit | None:
+        self.noted.append(options)
+        return super().relight(pixels, mask, options, progress)
+
+
+def photo(kind: str = "PNG", picture: NDArray[np.uint8] | None = None, **options: Any) -> "FilePayload":
+    picture = scene(WIDTH, HEIGHT) if picture is None else picture
+    return named(f"yard.{kind.lower()}", encoded(picture, kind, **options))
+
+
+def named(name: str, data: bytes) -> "FilePayload":
+    return {"name": name, "mimeType": f"image/{Path(name).suffix[1:]}", "buffer": data}
+
+
+def open_photo(page: "Page", file: "FilePayload | None" = None) -> None:
+    page.set_input_files("#file", file or photo())
+    reads(page, ".found", "found$")
+
+
+def reads(page: "Page", selector: str, pattern: str) -> None:
+    """Wait until it says that."""
+    page.locator(selector).filter(has_text=re.compile(pattern)).wait_for()
+
+
+def place(page: "Page", x: float, y: float) -> tuple[float, float]:
+    """Where a pixel of the photo lies on the screen while all of it is in view."""
+    box = page.locator("#stage").bounding_box()
+    assert box is not None
+    margin = 56 if box["width"] >= 700 else 0
+    scale = min((box["width"] - margin) / WIDTH, (box["height"] - margin) / HEIGHT, 8)
+    left, top = (box["width"] - WIDTH * scale) / 2, (box["height"] - HEIGHT * scale) / 2
+    return box["x"] + left + x * scale, box["y"] + top + y * scale
+
+
+def chip(page: "Page", number: int) -> "Locator":
+    return page.locator(f"[data-shadow='{number}']")
+
+
+def pressed(page: "Page", number: int) -> bool:
+    return chip(page, number).get_attribute("aria-pressed") == "true"
+
+
+def colour(page: "Page", x: float, y: float, canvas: str = "picture") -> list[int]:
+    """Red, green, blue and alpha of a canvas under a pixel of the photo, after what is drawn next."""
+    at = place(page, x, y)
+    return list(
+        page.evaluate(
+            """async ([name, x, y]) => {
+              await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+              const canvas = document.querySelector(`canvas.${name}`);
+              const box = canvas.getBoundingClientRect();
+              const across = ((x - box.left) * canvas.width) / box.width;
+              const down = ((y - box.top) * canvas.height) / box.height;
+              return [...canvas.getContext("2d").getImageData(across, down, 1, 1).data];
+            }""",
+            [canvas, *at],
+        )
+    )
+
+
+def finished(page: "Page") -> None:
+    page.wait_for_selector("#divider:not([hidden])")
+    page.wait_for_selector("body[data-state=ready]")
+
+
+def downloaded(page: "Page", press: str) -> tuple[str, NDArray[np.uint8]]:
+    with page.expect_download() as download:
+        page.click(press)
+    return download.value.suggested_filename, decoded(Path(download.value.path()).read_bytes())
+
+
+def set_slider(page: "Page", name: str, value: float) -> None:
+    page.locator(f"[name={name}]").fill(str(value))
+
+
+def drag(page: "Page", start: tuple[int, int], end: tuple[int, int]) -> None:
+    page.mouse.move(*place(page, *start))
+    page.mouse.down()
+    page.mouse.move(*place(page, *end), steps=5)
+    page.mouse.up()

@@ -1,0 +1,63 @@
+"""A browser, and servers of the page for it to visit."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from browsing import Noting, Opener
+from serving import Served, serving
+from standin import StandIn
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+HOW = "no browser to drive: apt-get install chromium, or playwright install --with-deps chromium"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator["Browser"]:
+    # For a module and no longer: while it is there, no other test can run an event loop.
+    sync_api = pytest.importorskip("playwright.sync_api", reason=HOW)
+    with sync_api.sync_playwright() as playwright:
+        own = Path(playwright.chromium.executable_path)
+        found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+        if found is None and not own.exists():
+            pytest.skip(HOW)
+        arguments = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+        browser = playwright.chromium.launch(executable_path=found, args=arguments)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def page_server() -> Iterator[Served]:
+    with serving(Noting(), page=None) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def slow_page_server() -> Iterator[Served]:
+    with serving(StandIn(pause=0.25, windows=12), page=None) as server:
+        yield server
+
+
+@pytest.fixture
+def visit(browser: "Browser") -> Iterator[Opener]:
+    """Open the page of a server; at the end nothing may have been thrown in it."""
+    contexts, thrown = [], []
+
+    def go(server: Served, **context: Any) -> "Page":
+        contexts.append(browser.new_context(**{"viewport": {"width": 1200, "height": 760}, **context}))
+        page = contexts[-1].new_page()
+        page.set_default_timeout(20_000)
+        page.on("pageerror", lambda error: thrown.append(error))
+        page.goto(f"http://127.0.0.1:{server.port}/")
+        page.wait_for_selector("[name=dilate][max='64']", state="attached")
+        return page
+
+    yield go
+    for context in contexts:
+        context.close()
+    assert thrown == []

@@ -1,0 +1,305 @@
+import asyncio
+import io
+import json
+import stat
+import threading
+from collections.abc import Iterator
+
+import httpx
+import numpy as np
+import pytest
+from fastapi import UploadFile
+from PIL import Image
+from serving import Served, decoded, encoded, parts, scene, serving, shaded
+from standin import StandIn
+
+from deshadow.serve.forms import JobForm
+from deshadow.serve.refusal import Refusal
+from deshadow.serve.settings import Settings
+from deshadow.serve.work import spare
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture
+def slow() -> Iterator[Served]:
+    with serving(StandIn(pause=0.15, windows=50), Settings(queue=2)) as server:
+        yield server
+
+
+def test_an_upload_says_what_it_is_and_can_be_shown(served: Served) -> None:
+    picture = scene()
+    photo = served.upload(encoded(picture), "../../etc/holiday.png")
+    assert (photo["width"], photo["height"], photo["format"]) == (80, 60, "PNG")
+    assert photo["name"] == "holiday.png"
+    shown = served.http.get(photo["picture"])
+    assert shown.headers["content-type"] == "image/jpeg"
+    assert np.abs(decoded(shown.content).astype(int) - picture).mean() < 4
+    assert served.http.get(f"/api/photos/{photo['id']}").json() == photo
+
+
+def test_a_photo_is_shown_upright_and_a_see_through_one_stays_so(served: Served) -> None:
+    exif = Image.Exif()
+    exif[274] = 6  # turn to the right
+    turned = served.upload(encoded(scene(), "JPEG", exif=exif))
+    assert (turned["width"], turned["height"]) == (60, 80)
+    assert decoded(served.http.get(turned["picture"]).content).shape == (80, 60, 3)
+    alpha = np.dstack([scene(), np.full((60, 80), 100, np.uint8)])
+    assert (decoded(served.http.get(served.upload(encoded(alpha))["picture"]).content)[..., 3] == 100).all()
+
+
+def test_shadows_are_numbered_from_the_largest_and_found_once(served: Served) -> None:
+    picture = scene()
+    photo = served.upload(encoded(picture))
+    before = served.networks.detections
+    found = served.http.get(photo["shadows"]).json()["instances"]
+    labels = decoded(served.http.get(photo["labels"]).content)
+    assert served.networks.detections == before + 1
+    assert [(each["number"], each["box"]) for each in found] == [(1, [40, 10, 70, 50]), (2, [10, 20, 20, 40])]
+    for each in found:
+        x, y = each["centre"]
+        assert labels[y, x] == each["number"]
+        assert (labels == each["number"]).sum() == each["area"]
+    assert ((labels > 0) == shaded(picture)).all()
+
+
+def test_a_job_changes_the_shadow_and_not_one_bit_elsewhere(served: Served) -> None:
+    picture = scene()
+    photo = served.upload(encoded(picture))
+    job = served.wait(served.start(photo["id"], mode="removal")["id"])
+    assert (job["state"], job["found"], job["share"]) == ("done", True, 1)
+    result = served.result(job["id"])
+    dark = shaded(picture)
+    assert (result[~dark] == picture[~dark]).all()
+    assert (result[dark] == picture[dark] * 2).all()
+    assert (decoded(served.http.get(job["mask"]).content) == np.where(dark, 255, 0)).all()
+    assert np.abs(decoded(served.http.get(job["picture"]).content).astype(int) - result).mean() < 4
+    name = served.http.get(job["result"]).headers["content-disposition"]
+    assert name.startswith('attachment; filename="photo.deshadowed.png"')
+
+
+def test_a_download_has_the_format_and_the_metadata_of_the_photo(served: Served) -> None:
+    exif = Image.Exif()
+    exif[271] = "Somebody's camera"
+    photo = served.upload(encoded(scene(), "JPEG", exif=exif, quality=97), "löwe.JPEG")
+    job = served.wait(served.start(photo["id"])["id"])
+    answer = served.http.get(job["result"])
+    assert answer.headers["content-type"] == "image/jpeg"
+    assert "filename*=UTF-8''l%C3%B6we.deshadowed.JPEG" in answer.headers["content-disposition"]
+    with Image.open(io.BytesIO(answer.content)) as result:
+        assert (result.format, result.size, result.getexif()[271]) == ("JPEG", (80, 60), "Somebody's camera")
+
+
+@pytest.mark.parametrize("choice", [{"instances": 2}, {"points": "12,25"}, {"points": ["12,25", "19,39"]}])
+def test_one_shadow_can_be_chosen(served: Served, choice: dict[str, str]) -> None:
+    picture = scene()
+    photo = served.upload(encoded(picture))
+    result = served.result(served.wait(served.start(photo["id"], **choice)["id"])["id"])
+    assert (result[20:40, 10:20] == picture[20:40, 10:20] * 2).all()
+    assert (result[:, 20:] == picture[:, 20:]).all()
+
+
+def test_a_mask_says_where(served: Served) -> None:
+    picture = scene()
+    mask = np.zeros((60, 80), np.uint8)
+    mask[:5, :5] = 255
+    photo = served.upload(encoded(picture))
+    result = served.result(served.wait(served.start(photo["id"], mask=encoded(mask))["id"])["id"])
+    assert (result[:5, :5] == np.minimum(picture[:5, :5].astype(int) * 2, 255)).all()
+    assert (result[5:] == picture[5:]).all()
+
+
+def test_a_job_starts_from_the_result_of_another(served: Served) -> None:
+    picture = scene()
+    photo = served.upload(encoded(picture))
+    first = served.wait(served.start(photo["id"], instances=1)["id"])["id"]
+    second = served.wait(served.start(photo["id"], instances=2, base=first)["id"])
+    third = served.wait(served.start(photo["id"], instances=2, base=second["id"], strength=0)["id"])["id"]
+    dark = shaded(picture)
+    for name in (second["id"], third):
+        result = served.result(name)
+        assert (result[dark] == picture[dark] * 2).all()
+        assert (result[~dark] == picture[~dark]).all()
+    assert second["base"] == first
+
+
+def test_a_photo_without_shadow_comes_back_as_it_was(served: Served) -> None:
+    picture = np.full((20, 30, 3), 200, np.uint8)
+    photo = served.upload(encoded(picture))
+    assert served.http.get(photo["shadows"]).json()["instances"] == []
+    job = served.wait(served.start(photo["id"])["id"])
+    assert (job["state"], job["found"]) == ("done", False)
+    assert (served.result(job["id"]) == picture).all()
+    answer = served.http.post("/api/remove", files=parts(file=encoded(picture)))
+    assert answer.headers["deshadow-shadow"] == "none"
+
+
+def test_one_call_takes_a_photo_and_gives_a_photo_and_keeps_nothing(served: Served) -> None:
+    picture = scene()
+    before = served.files()
+    answer = served.http.post("/api/remove", files=parts(file=encoded(picture), points="12,25"))
+    assert answer.headers["deshadow-shadow"] == "found"
+    result = decoded(answer.content)
+    assert (result[20:40, 10:20] == picture[20:40, 10:20] * 2).all()
+    assert (result[:, 20:] == picture[:, 20:]).all()
+    assert served.files() == before
+
+
+def test_events_tell_the_progress_with_previews_and_then_the_end(slow: Served) -> None:
+    slow.networks.windows = 12
+    photo = slow.upload(encoded(scene()))
+    job = slow.start(photo["id"], mode="removal")["id"]
+    events = []
+    with slow.http.stream("GET", f"/api/jobs/{job}/events") as stream:
+        assert stream.headers["content-type"].startswith("text/event-stream")
+        name = ""
+        for line in stream.iter_lines():
+            if line.startswith("event: "):
+                name = line.removeprefix("event: ")
+            if line.startswith("data: "):
+                data = json.loads(line.removeprefix("data: "))
+                events.append((name, data))
+                if data["preview"] and len(events) < 12:
+                    assert decoded(slow.http.get(data["preview"]).content).shape == (60, 80, 3)
+    names, told = zip(*events, strict=True)
+    assert names == ("progress",) * (len(names) - 1) + ("end",)
+    shares = [each["share"] for each in told]
+    assert shares == sorted(shares)
+    assert len(set(shares)) > 8
+    assert any(each["preview"] for each in told[:-1])
+    assert told[-1]["state"] == "done"
+    assert told[-1] == slow.job(job)
+
+
+def test_beyond_its_bound_the_queue_says_when_to_come_back(slow: Served) -> None:
+    photo = slow.upload(encoded(scene()))["id"]
+    jobs = [slow.start(photo, mode="removal")["id"]]
+    slow.wait(jobs[0], "running")
+    jobs += [slow.start(photo)["id"] for _ in range(2)]
+    assert [slow.job(name)["position"] for name in jobs] == [0, 1, 2]
+    for answer in (
+        slow.http.post(f"/api/photos/{photo}/jobs"),
+        slow.http.get(f"/api/photos/{photo}/shadows"),
+        slow.http.post("/api/remove", files=parts(file=encoded(scene()))),
+    ):
+        assert (answer.status_code, answer.json()["error"]["code"]) == (429, "queue_full")
+        assert 1 <= int(answer.headers["retry-after"]) <= 60
+    slow.http.post(f"/api/jobs/{jobs[1]}/cancel")
+    assert slow.job(jobs[1])["state"] == "cancelled"
+    assert slow.job(slow.start(photo)["id"])["position"] == 2
+
+
+def test_finding_shadows_goes_ahead_of_removing_them(slow: Served) -> None:
+    photo = slow.upload(encoded(scene()))["id"]
+    running, waiting = (slow.start(photo, mode="removal")["id"] for _ in range(2))
+    slow.wait(running, "running")
+    found: list[httpx.Response] = []
+    asking = threading.Thread(target=lambda: found.append(slow.http.get(f"/api/photos/{photo}/shadows")))
+    asking.start()
+    while slow.job(waiting)["position"] != 2:
+        assert not found
+    slow.http.post(f"/api/jobs/{running}/cancel")
+    asking.join()
+    assert len(found[0].json()["instances"]) == 2
+    assert slow.job(waiting)["state"] in ("queued", "running")
+
+
+def test_a_running_job_ends_when_cancelled_and_leaves_no_files(slow: Served) -> None:
+    photo = slow.upload(encoded(scene()))["id"]
+    before = slow.files()
+    job = slow.start(photo, mode="removal", mask=encoded(np.full((60, 80), 255, np.uint8)))["id"]
+    slow.wait(job, "running")
+    slow.http.post(f"/api/jobs/{job}/cancel")
+    assert slow.wait(job)["state"] == "cancelled"
+    assert slow.files() == before
+    assert slow.http.get(f"/api/jobs/{job}/result").json()["error"]["code"] == "not_ready"
+
+
+def test_what_is_deleted_is_gone(slow: Served) -> None:
+    photo = slow.upload(encoded(scene()))["id"]
+    kept = slow.upload(encoded(scene()))["id"]
+    job = slow.wait(slow.start(photo)["id"])["id"]
+    assert slow.http.delete(f"/api/jobs/{job}").status_code == 204
+    assert slow.http.get(f"/api/jobs/{job}").status_code == 404
+    running = slow.start(photo, mode="removal")["id"]
+    slow.wait(running, "running")
+    assert slow.http.delete(f"/api/photos/{photo}").status_code == 204
+    for address in (f"/api/photos/{photo}", f"/api/photos/{photo}/picture", f"/api/jobs/{running}"):
+        assert slow.http.get(address).json()["error"]["code"] == "not_found"
+    assert slow.wait(slow.start(kept)["id"])["state"] == "done"
+    assert len([path for path in slow.app.house.store.folder.iterdir() if any(path.iterdir())]) == 1
+
+
+def test_a_photo_may_be_deleted_while_a_mask_for_it_is_read(served: Served) -> None:
+    entry = served.app.house.store.photo(served.upload(encoded(scene()))["id"])
+    served.app.house.forget(entry)
+    form = JobForm(mask=UploadFile(io.BytesIO(encoded(np.full((60, 80), 255, np.uint8)))))
+    with pytest.raises(Refusal, match="no such photo"):
+        asyncio.run(served.app.house.start_job(entry, form, keep=True))
+    assert not entry.folder.exists()
+
+
+def test_who_hangs_up_is_not_worked_for(slow: Served) -> None:
+    with pytest.raises(httpx.ReadTimeout):
+        slow.http.post("/api/remove", files=parts(file=encoded(scene()), mode="removal"), timeout=0.5)
+    photo = slow.upload(encoded(scene()))["id"]
+    assert slow.wait(slow.start(photo)["id"])["state"] == "done"  # long before 50 windows are over
+
+
+def test_photos_expire_after_their_last_use() -> None:
+    with serving(settings=Settings(expire=0.4)) as served:
+        photo = served.upload(encoded(scene()))["id"]
+        served.wait(served.start(photo)["id"])
+        assert served.files()
+        for _ in range(200):
+            if not served.files():
+                break
+            threading.Event().wait(0.02)
+        assert served.http.get(f"/api/photos/{photo}").status_code == 404
+
+
+def test_files_lie_in_a_folder_that_nobody_else_can_open(served: Served) -> None:
+    served.upload(encoded(scene()), "secret name.png")
+    folder = served.app.house.store.folder
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert not [path for path in folder.rglob("*") if "secret" in path.name]
+
+
+def test_a_full_store_takes_no_more() -> None:
+    with serving(settings=Settings(max_store=1000)) as served:
+        answer = served.http.post("/api/photos", files=parts(file=encoded(scene())))
+        assert (answer.status_code, answer.json()["error"]["code"]) == (429, "busy")
+
+
+def test_the_server_describes_itself(served: Served) -> None:
+    settings = served.http.get("/api/settings").json()
+    assert settings["options"]["strength"] == {"default": 1, "minimum": 0, "maximum": 1, "step": 0.01}
+    assert served.http.get("/healthz").json() == {"status": "ok"}
+    metrics = served.http.get("/metrics").text
+    assert 'deshadow_requests_total{status="200"}' in metrics
+    assert all(line.startswith(("#", "deshadow_")) for line in metrics.splitlines())
+    paths = served.http.get("/api/openapi.json").json()["paths"]
+    docs = served.http.get("/api/docs").text
+    assert all(path in docs for path in paths)
+    assert "http" not in docs.replace("HTTP", "")
+
+
+def test_the_page_is_served_with_a_tag(served: Served) -> None:
+    page = served.http.get("/")
+    assert page.headers["content-type"] == "text/html; charset=utf-8"
+    assert served.http.get("/", headers={"if-none-match": page.headers["etag"]}).status_code == 304
+    assert served.http.get("/page/../app.py").status_code == 404
+
+
+def test_a_painted_mask_does_not_reach_into_a_found_shadow_that_it_hardly_covers() -> None:
+    labels = np.zeros((10, 20), np.uint8)
+    labels[:, 5:10], labels[:, 12:] = 1, 2
+    mask = np.zeros((10, 20), np.uint8)
+    mask[:, 5:13] = 255  # all of the first, an eighth of the second
+    assert not spare(labels, mask).any()
+    mask[:5, 12] = 0  # half of that
+    assert (spare(labels, mask) == ((labels == 2) & (mask == 0))).all()

@@ -1,0 +1,103 @@
+"""Networks that need no weights: dark is shadow, brighter is without. Also a server to try the page on."""
+
+import argparse
+import asyncio
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import uvicorn
+from numpy.typing import NDArray
+
+from deshadow.remover import Options, Progress, Relit, Stage
+from deshadow.serve.app import create_app
+from deshadow.serve.files import PageFile, page_files
+from deshadow.serve.settings import Settings
+
+
+class StandIn:
+    """Pixels under 0.25 are shadow; they become twice as bright, column by column of windows."""
+
+    def __init__(self, pause: float = 0.0, windows: int = 4) -> None:
+        self.pause = pause
+        self.windows = windows
+        self.detections = 0
+
+    def instances(self, pixels: NDArray[np.float32]) -> NDArray[np.int32]:
+        """(H, W, 3) → (H, W), numbered from the largest shadow on."""
+        self.detections += 1
+        time.sleep(self.pause)
+        return self.label(pixels.max(-1) < 0.25)
+
+    @staticmethod
+    def label(dark: NDArray[np.bool_]) -> NDArray[np.int32]:
+        """(H, W): each run of columns with dark pixels is one shadow."""
+        columns = dark.any(0).astype(np.int32)
+        runs = np.cumsum(np.diff(columns, prepend=0) == 1) * columns
+        labels = np.where(dark, runs[None, :], 0)
+        order = np.argsort(-np.bincount(labels.ravel())[1:], kind="stable")
+        renumbered = np.zeros(len(order) + 1, np.int32)
+        renumbered[order + 1] = np.arange(1, len(order) + 1)
+        return renumbered[labels]
+
+    def relight(
+        self,
+        pixels: NDArray[np.float32],
+        mask: NDArray[np.float32] | None,
+        options: Options,
+        progress: Callable[[Progress], None] | None,
+    ) -> Relit | None:
+        if mask is None:
+            mask = (self.instances(pixels) > 0).astype(np.float32)
+        if options.at:
+            labels = self.label(mask > 0)
+            mask = np.isin(labels, [labels[y, x] for x, y in options.at]).astype(np.float32)
+        if not mask.any():
+            return None
+        bright = np.minimum(pixels * (1 + options.strength), 1).astype(np.float32)
+        so_far = pixels.copy()
+        total = self.windows if options.mode == "removal" else 1
+        stage: Stage = "windows" if options.mode == "removal" else "quick"
+        for done in range(total):
+            edge = slice(done * pixels.shape[1] // total, (done + 1) * pixels.shape[1] // total)
+            so_far[:, edge] = np.where(mask[:, edge, None] > 0, bright[:, edge], pixels[:, edge])
+            time.sleep(self.pause)
+            if progress:
+                progress(Progress((done + 1) / total, stage, done + 1, total, lambda: so_far))
+        return Relit(bright, mask, mask)
+
+
+class Live(Mapping[str, PageFile]):
+    """The page as it is on disk at this moment."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __getitem__(self, name: str) -> PageFile:
+        return page_files(self.folder)[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(page_files(self.folder))
+
+    def __len__(self) -> int:
+        return len(page_files(self.folder))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--port", type=int, default=8123)
+    parser.add_argument("--page", type=Path)
+    parser.add_argument("--pause", type=float, default=0.5)
+    parser.add_argument("--windows", type=int, default=12)
+    chosen = parser.parse_args()
+    page = Live(chosen.page) if chosen.page else None
+    app = create_app(StandIn(chosen.pause, chosen.windows), Settings(), page)
+    print(f"http://127.0.0.1:{chosen.port}/", file=sys.stderr)  # noqa: T201
+    config = uvicorn.Config(app, port=chosen.port, timeout_graceful_shutdown=2, log_level="info")
+    asyncio.run(uvicorn.Server(config).serve())
+
+
+if __name__ == "__main__":
+    main()
