@@ -235,6 +235,17 @@ def test_bad_files(data: bytes, words: str, tmp_path: Path, deshadow: Command) -
     assert names(tmp_path) == ["m/m.png", "photo.jpg"]
 
 
+def test_a_broken_tiff_is_one_line_too(
+    tmp_path: Path, deshadow: Command, capfd: pytest.CaptureFixture[str]
+) -> None:
+    write_photo(tmp_path / "whole.tif", compression="tiff_lzw")
+    data = bytearray((tmp_path / "whole.tif").read_bytes())
+    data[200:400] = bytes(200)
+    (tmp_path / "broken.tif").write_bytes(data)
+    ended = deshadow(tmp_path / "broken.tif", "--mask", write_mask(tmp_path / "m.png"))
+    failed_in_one_line(Ended(ended.code, *capfd.readouterr()), "broken.tif")
+
+
 @pytest.mark.parametrize("size", [(1, 1), (10, 40_000)], ids=["1×1", "40,000×10"])
 def test_extreme_sizes_give_a_result(size: tuple[int, int], tmp_path: Path, deshadow: Command) -> None:
     before = write_photo(tmp_path / "photo.png", size)

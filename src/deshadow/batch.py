@@ -3,7 +3,6 @@
 import io
 import sys
 import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from rich.progress import Progress as Bar
 
 from deshadow import sheets
-from deshadow.files import write_whole
+from deshadow.files import hush, silenced, write_whole
 from deshadow.jobs import STREAM, Job, check_places, make_folder, plan
 from deshadow.kinds import open_mask
 from deshadow.outcomes import Outcome, report_text, residual, say
@@ -50,7 +49,7 @@ class StoppedError(Exception):
 
 def run(photos: Sequence[str], request: Request, options: Options, remover: Remover) -> list[Outcome]:
     """Do it, with a progress bar on stderr; what fails does not keep the others from being done."""
-    warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # half a bomb is a large photo
+    hush()
     jobs = plan(photos, request.output, request.mask, request.recursive)
     _check(jobs, request)
     waiting = [job for job in jobs if not _is_done(job, request)]
@@ -80,8 +79,9 @@ def process(
     """One photo from its file to the files of its results."""
     began = time.monotonic()
     data = job.photo.read_bytes() if job.photo else sys.stdin.buffer.read()
-    photo = read(data, job.name)
-    mask = None if job.mask is None else open_mask(job.mask)[0]
+    with silenced(request.workers == 1):  # libtiff says what is wrong in lines of its own
+        photo = read(data, job.name)
+        mask = None if job.mask is None else open_mask(job.mask)[0]
     kind = format_of(job.output) if job.output else written_format(photo)
     known = Outcome(job.name, "done", (), "", photo.width, photo.height, photo.format, notes=photo.notes)
     results: list[tuple[str, Image.Image]] = []

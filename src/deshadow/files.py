@@ -1,10 +1,36 @@
 """Files that are either whole or not there."""
 
+import logging
 import os
+import sys
 import uuid
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+
+def hush() -> None:
+    """Keep Pillow from warning and logging: what is wrong with a file is in its exceptions too."""
+    warnings.filterwarnings("ignore", module=r"PIL\.")
+    logging.getLogger("PIL").addHandler(logging.NullHandler())
+
+
+@contextmanager
+def silenced(silent: bool = True) -> Iterator[None]:
+    """Keep from stderr what libraries in C write there by themselves; for a process of one thread only."""
+    if not silent:
+        yield
+        return
+    sys.stderr.flush()
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """The command that finds shadows without removing them."""
 
 import io
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from deshadow import sheets
-from deshadow.files import write_whole
+from deshadow.files import hush, silenced, write_whole
 from deshadow.jobs import Job, check_places, make_folder
 from deshadow.photo import format_of, read
 from deshadow.remover import Remover
@@ -22,14 +21,15 @@ def find_shadows(
     photo: Path, output: Path, overlay: Path | None, detector: str, device: str
 ) -> Iterator[str]:
     """Write the mask, 255 in a shadow, and the overlay; gives a line for each file and each shadow."""
-    warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+    hush()
     if output.suffix.lower() not in _LOSSLESS:
         raise ValueError(f"{output} should end in one of {', '.join(_LOSSLESS)}: a mask must not be blurred")
     places = [output] if overlay is None else [output, overlay]
     for place in places:
         format_of(place)
     check_places([Job(photo, output)], places)
-    seen = read(photo)
+    with silenced():
+        seen = read(photo)
     for folder in dict.fromkeys(place.parent for place in places):
         make_folder(folder)
     labels = Remover(detector=detector, device=device).instances(seen.pixels)

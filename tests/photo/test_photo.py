@@ -367,6 +367,23 @@ def test_what_is_wrong_with_a_file_is_one_sentence(data: bytes, message: str, tm
         assert "\n" not in str(caught.value)
 
 
+@pytest.mark.filterwarnings("ignore")  # which Pillow gives besides
+@given(data=st.data())
+@settings(max_examples=150, deadline=None)
+def test_whatever_the_bytes_it_is_a_photo_or_one_sentence(data: st.DataObject) -> None:
+    kind = data.draw(st.sampled_from(["JPEG", "PNG", "WEBP", "TIFF", "AVIF", "BMP"]))
+    options = {} if kind == "BMP" else {"icc_profile": DISPLAY_P3}
+    whole = bytearray(saved(Image.fromarray(smooth(8, 12)), kind, **options))
+    for _ in range(data.draw(st.integers(1, 6))):
+        whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
+    said = ""
+    try:
+        read(bytes(whole[: data.draw(st.integers(0, len(whole)))]))
+    except ValueError as error:
+        said = str(error)
+    assert "\n" not in said
+
+
 def test_missing_files_and_folders_are_named(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="not there"):
         read(tmp_path / "no.jpg")

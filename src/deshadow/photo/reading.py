@@ -15,7 +15,7 @@ from deshadow.photo.formats import is_heif, is_raw
 from deshadow.photo.photo import Codes, Coding, Metadata, Photo
 
 KNOWN = ("JPEG", "PNG", "TIFF", "WEBP", "AVIF", "BMP", "DIB")
-_BROKEN = (OSError, SyntaxError, ValueError, EOFError, TypeError, KeyError, IndexError, struct.error)
+_BROKEN = (OSError, SyntaxError, ValueError, EOFError, TypeError, LookupError, RuntimeError, struct.error)
 _PLANES, _BITS = 284, 258
 _KEPT_CHUNKS = frozenset({b"gAMA", b"cHRM", b"sRGB", b"cICP", b"pHYs", b"tEXt", b"zTXt", b"iTXt", b"tIME"})
 _XMP_CHUNK = b"XML:com.adobe.xmp\0"
