@@ -35,6 +35,5 @@ _MEANING = {
 
 def fails(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The refusals that an address may answer with; some are possible everywhere."""
-    return {
-        status: {"model": Error, "description": _MEANING[status]} for status in sorted({401, 403, *statuses})
-    }
+    possible = sorted({401, 403, 422, *statuses})
+    return {status: {"model": Error, "description": _MEANING[status]} for status in possible}

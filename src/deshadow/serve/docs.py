@@ -1,5 +1,6 @@
 """The API's description as a page, made here: no script, and nothing from elsewhere."""
 
+import re
 from html import escape
 from typing import Any
 
@@ -7,11 +8,13 @@ _HEAD = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>deshadow: the API</title><link rel="stylesheet" href="/api/docs.css"></head><body>
 """
+_EVERYWHERE = ("401", "403")
+"""Refusals that any address may answer with."""
 
 
 def docs_page(description: dict[str, Any]) -> str:
     """HTML of an OpenAPI description."""
-    about = f"<h1>The API</h1><p>{escape(description['info']['description'])}</p>"
+    about = f"<h1>The API</h1><p>{_text(description['info']['description'])}</p>"
     more = '<p>For programs: <a href="/api/openapi.json">/api/openapi.json</a></p>'
     sections = [
         _section(method, path, operation, description["components"]["schemas"])
@@ -25,15 +28,25 @@ def _section(method: str, path: str, operation: dict[str, Any], schemas: dict[st
     content = operation.get("requestBody", {}).get("content", {})
     fields = "".join(_fields(kind["schema"], schemas) for kind in content.values())
     answers = "".join(
-        f"<tr><th>{status}</th><td>{escape(found['description'])}{_answer(found, schemas)}</td></tr>"
+        f"<tr><th>{status}</th><td>{_meaning(found)}{_answer(found, schemas)}</td></tr>"
         for status, found in operation["responses"].items()
-        if status not in ("401", "403")
+        if status not in _EVERYWHERE
     )
     return (
         f"<section><h2><b>{method.upper()}</b> <code>{escape(path)}</code></h2>"
-        f"<p>{escape(operation.get('description', ''))}</p>{fields}"
+        f"<p>{_text(operation.get('description', ''))}</p>{fields}"
         f"<h3>Answers</h3><table>{answers}</table></section>"
     )
+
+
+def _text(markdown: str) -> str:
+    """HTML of a sentence with code in it."""
+    return re.sub("`(.+?)`", r"<code>\1</code>", escape(markdown), flags=re.DOTALL)
+
+
+def _meaning(found: dict[str, Any]) -> str:
+    text = found["description"]
+    return "" if text == "Successful Response" else _text(text)
 
 
 def _answer(found: dict[str, Any], schemas: dict[str, Any]) -> str:
@@ -51,7 +64,7 @@ def _fields(schema: dict[str, Any], schemas: dict[str, Any]) -> str:
     required = found.get("required", [])
     rows = "".join(
         f"<tr><th>{escape(name)}</th><td>{escape(_kind(field))}</td>"
-        f"<td>{escape(field.get('description', ''))}{'' if name in required else _default(field)}</td></tr>"
+        f"<td>{_text(field.get('description', ''))}{'' if name in required else _default(field)}</td></tr>"
         for name, field in found["properties"].items()
     )
     return f"<table>{rows}</table>"

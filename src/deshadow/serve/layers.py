@@ -41,13 +41,6 @@ class Layer:
         return write(path, head.tobytes() + self.pixels.tobytes() + self.touched.tobytes())
 
 
-def blended(
-    below: NDArray[np.float32], above: NDArray[np.float32], weight: NDArray[np.float32]
-) -> NDArray[np.float32]:
-    """(H, W, 3) and (H, W) → `above` over `below`, by weight."""
-    return below + (above - below) * weight[..., None]
-
-
 def layer(picture: NDArray[np.float32], touched: NDArray[np.bool_]) -> Layer:
     """The smallest layer that holds the touched pixels of (H, W, 3) in [0, 1]."""
     rows, columns = np.flatnonzero(touched.any(1)), np.flatnonzero(touched.any(0))

@@ -13,7 +13,7 @@ from deshadow.masks import under
 from deshadow.photo import Photo
 from deshadow.remover import Options, Progress, Relit
 from deshadow.serve import pictures
-from deshadow.serve.layers import blended, layer, load
+from deshadow.serve.layers import layer, load
 from deshadow.serve.queue import Task
 from deshadow.serve.refusal import Refusal
 from deshadow.serve.shadows import MOST, shadows
@@ -108,19 +108,19 @@ def _remove(networks: Networks, job: Job, request: Request, most: int, task: Tas
     if relit is None:
         nowhere = np.zeros((photo.height, photo.width), np.float32)
         relit = Relit(start, nowhere, nowhere)
-    touched = relit.weight > 0
+    weight, touched = relit.weight, relit.weight > 0
     if base is None:
-        composed = photo.composed(relit.pixels, relit.weight)
+        composed = photo.composed(relit.pixels, weight)
     else:
         touched |= base.everywhere(photo.height, photo.width)
-        picture = blended(start, relit.pixels, relit.weight)
-        composed = photo.composed(picture, touched.astype(np.float32))
+        composed = photo.composed(relit.over(start), touched.astype(np.float32))
+    del photo, start, relit  # large, and no longer needed
     job.bytes += write(job.file("result"), composed.encode())
     if request.keep:
         task.check()
         job.bytes += layer(composed.pixels, touched).save(job.file("layer"))
         job.bytes += write(job.file("picture"), pictures.shown(composed)[0])
-        job.bytes += write(job.file("mask"), pictures.grey_png(pictures.to_codes(relit.weight)))
+        job.bytes += write(job.file("mask"), pictures.grey_png(pictures.to_codes(weight)))
     task.at("write", 1.0, task.done, task.total)
 
 
