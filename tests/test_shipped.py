@@ -44,7 +44,8 @@ def removed(backend: Backend) -> np.ndarray:
     noise = np.random.default_rng(0).standard_normal(shadow.shape).astype(np.float32)
     hole = dilate(mask, 21)[None, None] / np.float32(255)
     clean = sample(condition(backend, shadow, hole), noise, backend.config.schedule, steps=1)
-    return ((clean[0].transpose(1, 2, 0) + 1) * 127.5).round().clip(0, 255).astype(np.uint8)
+    pixels: np.ndarray = ((clean[0].transpose(1, 2, 0) + 1) * 127.5).round().clip(0, 255).astype(np.uint8)
+    return pixels
 
 
 @pytest.mark.parametrize("runtime", [OnnxBackend, lambda name: TorchBackend(checkpoint.load(name))])
