@@ -12,7 +12,7 @@ from without_torch import WITHOUT_TORCH
 
 from deshadow.arrays import pad_to_multiple
 from deshadow.backends import OnnxBackend, TorchBackend, condition, open_backend
-from deshadow.checkpoint import load, save
+from deshadow.checkpoint import compress, load, save
 from deshadow.config import Fusion, Guidance, ModelConfig, Sees, preset
 from deshadow.export import export
 from deshadow.sampling import sample
@@ -55,6 +55,18 @@ def test_every_kind_of_model_exports(tmp_path: Path, guidance: Guidance, fusion:
     # The graphs hold no tensors and nothing of the machine that wrote them.
     assert all(graph.stat().st_size < 300_000 for graph in written)
     assert not any(b"site-packages" in graph.read_bytes() for graph in written)
+
+
+def test_weights_of_eight_bits_run_alike_on_both_runtimes(tmp_path: Path) -> None:
+    save(tmp_path / "half.safetensors", random_model(ModelConfig(SMALL, SMALL, predicts="relighting")))
+    path = compress(tmp_path / "half.safetensors", tmp_path / "small.safetensors")
+    export(path)
+    picture, mask, noisy = random_pair(20, 30)
+    by_onnx, by_torch = (
+        condition(backend, picture, mask)(noisy, 900)
+        for backend in (OnnxBackend(path), TorchBackend(load(path)))
+    )
+    np.testing.assert_allclose(by_onnx, by_torch, atol=1e-3)
 
 
 @pytest.mark.parametrize(

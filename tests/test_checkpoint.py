@@ -30,6 +30,38 @@ def test_a_model_comes_back_as_it_was(path: Path) -> None:
     assert not loaded.training
 
 
+def test_eight_bits_are_half_as_large_as_half_precision_and_within_a_step_of_it(tmp_path: Path) -> None:
+    half, small = tmp_path / "half.safetensors", tmp_path / "eight.safetensors"
+    model = random_model(preset("tiny"))
+    checkpoint.save(half, model, notes={"recipe": "kept"})
+
+    checkpoint.compress(half, small)
+
+    assert small.stat().st_size < 0.56 * half.stat().st_size
+    assert checkpoint.read(small).notes == {"recipe": "kept"}
+    loaded = checkpoint.load(small).state_dict()
+    for name, tensor in model.state_dict().items():
+        if tensor.ndim < 2:
+            assert torch.equal(loaded[name], tensor.half().float()), name
+            continue
+        peak = tensor.abs().amax(dim=tuple(range(1, tensor.ndim)), keepdim=True)
+        assert ((loaded[name] - tensor).abs() <= 0.51 * peak / 127 + 1e-3 * peak).all(), name
+
+
+def test_what_is_compressed_already_stays_as_it_is(path: Path, tmp_path: Path) -> None:
+    once, twice = tmp_path / "once.safetensors", tmp_path / "twice.safetensors"
+    checkpoint.compress(path, once)
+    checkpoint.compress(once, twice)
+    assert once.read_bytes() == twice.read_bytes()
+
+
+def test_compression_never_overwrites_what_it_reads(path: Path) -> None:
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match="name another file"):
+        checkpoint.compress(path, path)
+    assert path.read_bytes() == before
+
+
 def test_releases_are_in_half_precision_and_load_as_float32(tmp_path: Path) -> None:
     path, model = tmp_path / "half.safetensors", random_model(CONFIG)
     checkpoint.save(path, model)

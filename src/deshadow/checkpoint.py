@@ -13,6 +13,7 @@ from safetensors.numpy import save as serialise
 
 from deshadow.config import Config, DetectorConfig, ModelConfig, config_from_json, describe
 from deshadow.files import write_whole
+from deshadow.quantisation import quantised, widened
 
 if TYPE_CHECKING:
     import torch
@@ -62,6 +63,18 @@ def save(
     )
 
 
+def compress(path_or_name: str | Path, output: Path) -> Path:
+    """Write a checkpoint anew with weights of 8 bits."""
+    path = locate(path_or_name)
+    if output.resolve() == path.resolve():
+        raise ValueError(f"{output} is the checkpoint itself: name another file")
+    if output.suffix != SUFFIX:
+        raise ValueError(f"{output} must end in {SUFFIX}")
+    found = read(path)
+    write(output, found.config, quantised(found.tensors), found.notes)
+    return output
+
+
 def load(path_or_name: str | Path, *, expect: ModelConfig | None = None) -> "LFGDiffusion":
     """The model in a file or in the shipped weights of that name, in float32 on the CPU, ready to use.
 
@@ -96,6 +109,7 @@ def load_detector(path_or_name: str | Path, *, expect: DetectorConfig | None = N
 def _fill(model: "torch.nn.Module", path: Path, tensors: Mapping[str, NDArray[Any]]) -> None:
     import torch
 
+    tensors = widened(tensors)
     shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
     if shapes != {name: tensor.shape for name, tensor in tensors.items()}:
         raise ValueError(

@@ -56,6 +56,20 @@ def export(
         print(graph)  # noqa: T201
 
 
+@app.command
+def compress(
+    checkpoint: Annotated[str, Parameter(help="A .safetensors file, or the name of shipped weights.")],
+    /,
+    *,
+    output: Annotated[Path, Parameter(name=["--output", "-o"], help="The file to write.")],
+) -> None:
+    """Write a checkpoint anew with weights of 8 bits, at half the size of half precision."""
+    from deshadow.checkpoint import compress as write_compressed
+
+    written = write_compressed(checkpoint, output)
+    print(f"{written}: {written.stat().st_size / 2**20:.1f} MiB")  # noqa: T201
+
+
 # The options of training are a dataclass that also serves where this command line is not installed.
 @app.command(help_flags=[], version_flags=[])
 def train(*options: Annotated[str, Parameter(allow_leading_hyphen=True, show=False)]) -> None:

@@ -16,9 +16,10 @@ from deshadow.config import DetectorConfig
 from deshadow.files import replacing
 from deshadow.nn.detector import ShadowDetector
 from deshadow.nn.lfg import LFGDiffusion
+from deshadow.quantisation import SCALE
 
 OPSET = 21
-DTYPES = {"F16": onnx.TensorProto.FLOAT16, "F32": onnx.TensorProto.FLOAT}
+DTYPES = {"F16": onnx.TensorProto.FLOAT16, "F32": onnx.TensorProto.FLOAT, "I8": onnx.TensorProto.INT8}
 
 
 def export(path_or_name: str | Path) -> list[Path]:
@@ -117,31 +118,39 @@ def trace(module: nn.Module, stride: int, channels: Mapping[str, int], output: s
 def point_into(model: onnx.ModelProto, location: str, tensors: Mapping[str, Place]) -> None:
     """Replace the initialisers' values by their places in the checkpoint, and drop the tracer's notes."""
     graph = model.graph
-    casts = []
-    for tensor in graph.initializer:
-        if tensor.name not in tensors:
-            continue  # a small constant of the tracer's own
-        place = tensors[tensor.name]
-        assert tuple(tensor.dims) == place.shape, tensor.name
-        tensor.ClearField("raw_data")
-        tensor.data_type = DTYPES[place.dtype]
-        tensor.data_location = onnx.TensorProto.EXTERNAL
-        for key, value in (("location", location), ("offset", place.offset), ("length", place.length)):
-            tensor.external_data.add(key=key, value=str(value))
-        if place.dtype != "F32":
-            casts.append(_widen(tensor))
     for node in graph.node:
         node.ClearField("metadata_props")
         node.ClearField("doc_string")
-    nodes = [*casts, *graph.node]
-    del graph.node[:]
+    constants = [tensor for tensor in graph.initializer if tensor.name not in tensors]  # the tracer's own
+    names = [tensor.name for tensor in graph.initializer if tensor.name in tensors]
+    assert all(tuple(t.dims) == tensors[t.name].shape for t in graph.initializer if t.name in tensors)
+    nodes = list(graph.node)
+    del graph.initializer[:], graph.node[:]
+    graph.initializer.extend(constants)
+    for name in names:
+        graph.node.extend(restored(graph, name, location, tensors))
     graph.node.extend(nodes)
 
 
-def _widen(tensor: onnx.TensorProto) -> onnx.NodeProto:
-    """A Cast to float32 that takes over the tensor's name; the tensor itself gets another."""
-    name = tensor.name
-    tensor.name = f"{name}.half"
-    return onnx.helper.make_node(
-        "Cast", [tensor.name], [name], name=f"{name}.cast", to=onnx.TensorProto.FLOAT
-    )
+def restored(
+    graph: onnx.GraphProto, name: str, location: str, tensors: Mapping[str, Place]
+) -> list[onnx.NodeProto]:
+    """What gives a tensor of the checkpoint in float32: a cast, and the product with its scale if it has one.
+
+    onnxruntime does this once, when it opens the graph.
+    """
+    parts = [part for part in (name, name + SCALE) if part in tensors]
+    wide = [f"{part}.wide" for part in parts] if len(parts) > 1 else [name]
+    for part in parts:
+        tensor, place = graph.initializer.add(), tensors[part]
+        tensor.name, tensor.data_type = f"{part}.stored", DTYPES[place.dtype]
+        tensor.dims.extend(place.shape)
+        tensor.data_location = onnx.TensorProto.EXTERNAL
+        for key, value in (("location", location), ("offset", place.offset), ("length", place.length)):
+            tensor.external_data.add(key=key, value=str(value))
+    make = onnx.helper.make_node
+    nodes = [
+        make("Cast", [f"{part}.stored"], [value], name=f"{part}.cast", to=onnx.TensorProto.FLOAT)
+        for part, value in zip(parts, wide, strict=True)
+    ]
+    return [*nodes, make("Mul", wide, [name], name=f"{name}.scaled")] if len(parts) > 1 else nodes
