@@ -172,6 +172,7 @@ PRESETS: dict[str, ModelConfig] = {
             base=16, multipliers=(1, 2, 4), blocks=1, attention=(2,), head_channels=16, fold=2
         ),
         guide=UNetShape(base=8, multipliers=(1, 2, 4), blocks=1, attention=(2,), head_channels=8, fold=2),
+        predicts="relighting",
     ),
 }
 

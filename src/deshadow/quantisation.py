@@ -17,7 +17,7 @@ def quantised(tensors: Mapping[str, NDArray[Any]]) -> Tensors:
     """Matrices and convolutions as whole numbers from −127 to 127 with their scales; all else as it is."""
     found: Tensors = {}
     for name, tensor in tensors.items():
-        if tensor.ndim < 2 or name + SCALE in tensors:
+        if tensor.ndim < 2 or name + SCALE in tensors or name.endswith(SCALE):
             found[name] = tensor
             continue
         wide = tensor.astype(np.float32)

@@ -136,7 +136,7 @@ def ablate(options: Ablation) -> Path:
         for name in waiting:
             left = (options.pause_after or math.inf) - (time.monotonic() - began) / 60
             if name == waiting[0]:
-                left = max(left, 1e-3)  # however long opening took, every call gets on
+                left = max(left, 1e-6)  # however long opening took, every call gets on
             if left > 0:
                 say(f"row {options.names.index(name) + 1} of {len(options.names)}: {name}")
             if left <= 0 or not try_row(options, name, *opened(), left):
