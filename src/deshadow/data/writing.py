@@ -72,8 +72,9 @@ def settle(out: Path, backgrounds: Tensor, occluders: Occluders, seed: int, reci
 
 def check_folder(out: Path) -> None:
     """See that a folder is new, empty, or one of ours."""
-    if out.is_file():
-        raise ValueError(f"{out} is a file; name a folder for the triplets")
+    there = next(place for place in (out, *out.absolute().parents) if place.exists())
+    if not there.is_dir():
+        raise ValueError(f"{there} is a file; name a folder for the triplets")
     if out.exists() and any(out.iterdir()) and not (out / SETTINGS).is_file():
         raise ValueError(f"{out} is not empty and holds no synthetic triplets; name a new folder")
 
