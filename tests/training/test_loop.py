@@ -123,7 +123,7 @@ def test_a_run_can_be_paused_and_goes_on_without_having_decayed(tmp_path: Path) 
     train(options(tmp_path, "--minutes", "1000", "--pause-after", "0.0001"))
     assert [line["kind"] for line in read_log(tmp_path)][-1] == "validation"
     rate = last(tmp_path, "train")["rate"]
-    assert rate == pytest.approx(1e-3 * 8 / 500, rel=1e-3)  # still in the warm-up
+    assert rate == pytest.approx(2e-3 * 8 / 500, rel=1e-3)  # still in the warm-up
     paused = json.loads(checkpoint.read(tmp_path / STATE).notes["counters"])
     train(options(tmp_path, "--images", str(paused["images"] + 8), "--resume"))
     resumed = json.loads(checkpoint.read(tmp_path / STATE).notes["counters"])
@@ -133,7 +133,7 @@ def test_a_run_can_be_paused_and_goes_on_without_having_decayed(tmp_path: Path) 
 
 def test_minutes_end_a_run_with_the_decay_done(tmp_path: Path) -> None:
     train(options(tmp_path, "--minutes", "0.05", "--warmup", "0"))
-    assert last(tmp_path, "train")["rate"] < 0.1 * 1e-3
+    assert last(tmp_path, "train")["rate"] < 0.1 * 2e-3
     assert read_log(tmp_path)[-1]["kind"] == "end"
 
 

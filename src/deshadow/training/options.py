@@ -199,7 +199,16 @@ RECIPES: dict[str, dict[str, Any]] = {
         "final": 0.5,
         "synthetic": 0.3,
     },
-    "tiny": {"preset": "tiny", "size": 64, "batch": 16, "rate": 1e-3, "ema": 4_000, "warmup": 500},
+    "tiny": {
+        "preset": "tiny",
+        "size": 64,
+        "batch": 16,
+        "rate": 2e-3,
+        "emphasis": 1.0,
+        "final": 0.6,
+        "ema": 4_000,
+        "warmup": 500,
+    },
     "detector": {"preset": "detector", "rate": 2e-3, "synthetic": 0.35, "ema": 50_000},
     "detector-tiny": {
         "preset": "detector-tiny",
