@@ -187,12 +187,13 @@ def test_each_picture_of_a_batch_meets_its_own_mask() -> None:
 
     def white(pixels: np.ndarray, mask: np.ndarray | None) -> tuple[np.ndarray, np.ndarray] | None:
         assert mask is not None
-        return (np.ones_like(pixels), mask[..., 0].astype(np.float32)) if mask.any() else None
+        return (np.ones_like(pixels), mask.reshape(5, 6).astype(np.float32)) if mask.any() else None
 
     result = through(pictures, masks, white)
     assert torch.equal(result[0], pictures[0])
     assert torch.equal(result[1], torch.ones(3, 5, 6))
     assert (through(pictures, masks[1:], white) == 1).all()
+    assert torch.equal(through(pictures, masks[:, 0], white), result)
     with pytest.raises(ValueError, match="masks do not fit"):
         through(pictures[:1], masks, white)
 
