@@ -293,7 +293,9 @@ def evaluate(
         Parameter(help="Methods of one table: input, gain, lab, and the names of weights and results."),
     ] = None,
     split: Split = None,
-    mask: Annotated[Masks, Parameter(help="The set's own masks, or detected ones.")] = "given",
+    mask: Annotated[
+        Masks, Parameter(help="The set's own masks, detected ones, or its own made worse.")
+    ] = "given",
     detector: Annotated[
         str, Parameter(help="What finds the masks: shipped weights by name, or a .safetensors file.")
     ] = "detector",
@@ -305,7 +307,10 @@ def evaluate(
     ] = "network",
     steps: Annotated[
         list[str] | None,
-        Parameter(negative=(), help="Sampling steps: N (default 4), or NAME=N for one model. Repeatable."),
+        Parameter(
+            negative=(),
+            help="Sampling steps: N, or NAME=N for one model. By default 1, or 50 for what predicts noise.",
+        ),
     ] = None,
     seed: Annotated[int, Parameter(help="Of the noise; each picture has its own from it.")] = 0,
     jump: Annotated[int, Parameter(help="RePaint: steps between its returns.")] = 10,

@@ -320,7 +320,6 @@ def test_lpips_gets_pictures_from_minus_one_to_one(scenes: Path, monkeypatch: py
         (["--detection", "--report", "there"], "shows what was removed: leave it out"),
         (["--weights", "x.safetensors", "--mode", "quick"], "no checkpoint at x.safetensors"),
         (["--compare", "input", "--seed", "-1"], "must not be negative"),
-        ([], "no weights 'light'"),
         (["--compare", "input,sunny"], "no weights 'sunny'"),
         (["--compare", "input,input"], "named twice"),
         (["--compare", "input", "--steps", "many"], "write a number, or NAME=NUMBER"),

@@ -13,8 +13,9 @@ from deshadow.data.pairs import find
 from deshadow.evaluation import command, finding
 from deshadow.evaluation.choices import Masks
 from deshadow.evaluation.command import Outputs, run, run_detector
-from deshadow.evaluation.methods import Method, Request
+from deshadow.evaluation.methods import Method, Request, with_masks
 from deshadow.evaluation.resize import bicubic, nearest
+from deshadow.evaluation.spoilt import boxed, grown, shrunk
 
 
 class Dark:
@@ -55,8 +56,9 @@ def test_a_method_gets_the_found_mask_at_the_size_of_the_true_one() -> None:
         given.append(mask)
         return picture
 
-    finding.with_found_masks(Method("spy", remove), finding.finder(Dark())).remove(picture, mask, "a")
-    assert np.array_equal(given[0], nearest(finding.finder(Dark())(picture), 120, 200))
+    found = finding.finder(Dark())
+    with_masks(Method("spy", remove), lambda picture, _: found(picture), "").remove(picture, mask, "a")
+    assert np.array_equal(given[0], nearest(found(picture), 120, 200))
     assert not np.array_equal(given[0], mask)
 
 
@@ -106,3 +108,17 @@ def test_the_command_prints_one_row(scenes: Path, capsys: pytest.CaptureFixture[
     said = capsys.readouterr().out
     assert re.search(r"^ *0\.\d{3} +0\.\d{3} +\d+\.\d\d", said, re.MULTILINE)
     assert "3 pictures" in said
+
+
+def test_spoilt_masks_are_wider_narrower_or_the_box_by_eight_pixels() -> None:
+    mask = np.zeros((256, 256), np.uint8)
+    mask[100:140, 50:80] = 255
+    mask[120:, 200:230] = 255
+
+    assert np.flatnonzero(grown(mask)[110])[[0, -1]].tolist() == [42, 87]
+    assert np.flatnonzero(shrunk(mask)[110])[[0, -1]].tolist() == [58, 71]
+    assert shrunk(mask)[255, 215] == 255  # the frame is no edge of the shadow
+    box = np.zeros_like(mask)
+    box[100:256, 50:230] = 255
+    np.testing.assert_array_equal(boxed(mask), box)
+    np.testing.assert_array_equal(boxed(0 * mask), 0 * mask)

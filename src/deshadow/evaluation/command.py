@@ -9,11 +9,12 @@ from deshadow.backends import open_detector
 from deshadow.data.pairs import PairSet, find
 from deshadow.evaluation import finding
 from deshadow.evaluation.choices import Masks
-from deshadow.evaluation.methods import Request, build
+from deshadow.evaluation.methods import Masking, Request, build, with_masks
 from deshadow.evaluation.page import draw_page
 from deshadow.evaluation.perceptual import lpips_distance
 from deshadow.evaluation.protocol import Evaluation, choose, evaluate
 from deshadow.evaluation.record import as_json
+from deshadow.evaluation.spoilt import SPOILT
 from deshadow.files import write_whole
 
 DEFAULT_WEIGHTS = "light"
@@ -54,9 +55,9 @@ def run(
     _check(folder, outputs)
     perceptual = lpips_distance() if lpips else None
     methods = build(request, DEFAULT_WEIGHTS)
-    if mask == "detected":
-        masks = finding.finder(open_detector(detector, request.device))
-        methods = [finding.with_found_masks(method, masks) for method in methods]
+    if mask != "given":
+        masks = _masks(mask, detector, request.device)
+        methods = [with_masks(method, masks, f"{mask} masks") for method in methods]
     pairs = find(folder, split, skip_problems=True)
     samples = choose(pairs, limit)
     evaluations = []
@@ -71,6 +72,14 @@ def run(
         evaluations.append(replace(found, problems=(*pairs.problems, *found.problems)))
     _write(evaluations, pairs, request, outputs, split, mask)
     return evaluations
+
+
+def _masks(kind: Masks, detector: str, device: str) -> Masking:
+    """What a method is given instead of the set's own masks."""
+    if kind == "detected":
+        found = finding.finder(open_detector(detector, device))
+        return lambda picture, _: found(picture)
+    return lambda _, mask: SPOILT[kind](mask)
 
 
 def run_detector(
@@ -115,7 +124,7 @@ def _write(
         write_whole(outputs.json, as_json(evaluations, about).encode())
     if outputs.report:
         title = pairs.folder.resolve().name + (f", {split}" if split else "")
-        title += ", detected masks" if mask == "detected" else ""
+        title += f", {mask} masks" if mask != "given" else ""
         outputs.report.mkdir(parents=True, exist_ok=True)
         write_whole(outputs.report / PAGE, draw_page(evaluations, title).encode(errors="backslashreplace"))
 

@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -15,17 +15,14 @@ from rich.table import Table
 from deshadow.backends import Detector
 from deshadow.data.pairs import Problem, Sample
 from deshadow.evaluation.detection import Confusion, confusion
-from deshadow.evaluation.methods import Method
 from deshadow.evaluation.pooling import mean
 from deshadow.evaluation.record import known
-from deshadow.evaluation.resize import bicubic, nearest
+from deshadow.evaluation.resize import SIDE, bicubic, nearest
 from deshadow.evaluation.table import number
 from deshadow.layout import detector_cost
 
 Pixels = NDArray[np.uint8]
 Find = Callable[[Pixels], Pixels]
-
-SIDE = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +57,6 @@ def finder(detector: Detector) -> Find:
         return np.where(detector(small)[0, 0] > 0.5, np.uint8(255), np.uint8(0))
 
     return find
-
-
-def with_found_masks(method: Method, find: Find) -> Method:
-    """A method that is given the mask that was found instead of the true one, at the picture's size."""
-
-    def remove(picture: Pixels, mask: Pixels, name: str) -> Pixels:
-        return method.remove(picture, nearest(find(picture), *mask.shape), name)
-
-    return replace(method, remove=remove, note=f"{method.note}, detected masks")
 
 
 def score_detector(detector: Detector, samples: Sequence[Sample]) -> Finding:

@@ -1,7 +1,7 @@
 """What can be compared: methods without learning, models from checkpoints, results from elsewhere."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +11,15 @@ from deshadow.config import ModelConfig, Sees
 from deshadow.data.pictures import Source, is_picture, read_picture
 from deshadow.evaluation import baselines
 from deshadow.evaluation.choices import Mode
+from deshadow.evaluation.resize import SIDE, nearest
+from deshadow.prediction import Prediction
 
 Pixels = NDArray[np.uint8]
 Remove = Callable[[Pixels, Pixels, str], Pixels]
-DEFAULT_STEPS = {"network": 4, "quick": 1, "removal": 1}
+Masking = Callable[[Pixels, Pixels], Pixels]
+"""(H, W, 3) picture, (256, 256) true mask → (256, 256) mask to work with."""
+DEFAULT_STEPS: Mapping[Prediction, int] = {"noise": 50, "v": 50, "clean": 1, "correction": 1, "relighting": 1}
+"""What predicts the picture itself is best in one step; what predicts noise needs many."""
 """Of the sampler, for each mode; those of the whole path are as in `deshadow.remover.Options`."""
 
 
@@ -74,11 +79,11 @@ def build(request: Request, default_weights: str) -> list[Method]:
         names, weights = [default_weights], {default_weights: default_weights}
     if len(set(names)) < len(names):
         raise ValueError(f"a method is named twice in {', '.join(names)}: give each a name of its own")
-    steps = _steps(request.steps, names, DEFAULT_STEPS[request.mode])
+    steps = _steps(request.steps, names)
     methods = []
     for name in names:
         if name in weights:
-            methods.append(_model(name, weights[name], request, steps.get(name, steps[""])))
+            methods.append(_model(name, weights[name], request, steps.get(name, steps.get(""))))
         elif name in results:
             methods.append(Method(name, from_folder(Path(results[name])), note="made elsewhere", timed=False))
         elif name in BASELINES:
@@ -86,8 +91,18 @@ def build(request: Request, default_weights: str) -> list[Method]:
         elif name in _SEES:
             raise ValueError(f"{name} needs a model that was trained for it: --weights {name}=PATH")
         else:
-            methods.append(_model(name, name, request, steps.get(name, steps[""])))
+            methods.append(_model(name, name, request, steps.get(name, steps.get(""))))
     return methods
+
+
+def with_masks(method: Method, masking: Masking, note: str) -> Method:
+    """A method that is given other masks than the true ones; it is scored in the true ones."""
+
+    def remove(picture: Pixels, mask: Pixels, name: str) -> Pixels:
+        other = masking(picture, nearest(mask, SIDE, SIDE))
+        return method.remove(picture, nearest(other, *mask.shape), name)
+
+    return replace(method, remove=remove, note=f"{method.note}, {note}")
 
 
 def from_folder(folder: Path) -> Remove:
@@ -115,7 +130,7 @@ def _baseline(name: str) -> Method:
     return Method(name, lambda picture, mask, _: remove(picture, mask), 0, note)
 
 
-def _model(name: str, path_or_name: str, request: Request, steps: int) -> Method:
+def _model(name: str, path_or_name: str, request: Request, steps: int | None) -> Method:
     from deshadow.backends import TorchBackend, open_backend
     from deshadow.checkpoint import locate, read_config
     from deshadow.evaluation.network import Sampling, network
@@ -124,6 +139,7 @@ def _model(name: str, path_or_name: str, request: Request, steps: int) -> Method
 
     config, _ = read_config(locate(path_or_name))
     _check(name, config)
+    steps = DEFAULT_STEPS[config.predicts] if steps is None else steps
     sampling = Sampling(steps, seed=request.seed, jump=request.jump, resamplings=request.resamplings)
     config.schedule.times(sampling.steps)  # refuses a number of steps that the schedule does not have
     backend = open_backend(path_or_name, request.device)
@@ -169,9 +185,9 @@ def _weights_name(value: str) -> str:
     return Path(value).stem
 
 
-def _steps(values: Sequence[str], names: Sequence[str], default: int) -> dict[str, int]:
+def _steps(values: Sequence[str], names: Sequence[str]) -> dict[str, int]:
     """Steps by name; those of the empty name are for every model without its own."""
-    steps = {"": default}
+    steps: dict[str, int] = {}
     for value in values:
         name, _, number = value.rpartition("=")
         if name and name not in names:

@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 from deshadow.arrays import FloatArray
 from deshadow.backends import Backend, condition
 from deshadow.evaluation.dilation import dilate
-from deshadow.evaluation.resize import bicubic, nearest
+from deshadow.evaluation.resize import SIDE, bicubic, nearest
 from deshadow.sampling import repaint, sample
 
 Pixels = NDArray[np.uint8]
 
-SIDE = 256
 DILATION = 21
 """Side of the square that masks are widened by before the network sees them (Sec. 4)."""
 

@@ -20,9 +20,7 @@ from deshadow.data.statistics import dark_rate, shadow_fraction
 from deshadow.evaluation.instances import InstanceScore, score_instance
 from deshadow.evaluation.methods import Method
 from deshadow.evaluation.metrics import Scores, score
-from deshadow.evaluation.resize import bicubic, nearest
-
-SIDE = 256
+from deshadow.evaluation.resize import SIDE, bicubic, nearest
 
 Pixels = NDArray[np.uint8]
 Perceptual = Callable[[Pixels, Pixels], float]

@@ -5,6 +5,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+SIDE = 256
+"""Side at which the published protocol scores."""
 _BLOCK = 8
 
 

@@ -247,10 +247,11 @@ def _read_heif(data: bytes) -> Photo:
     values = np.asarray(first)
     values = values[..., None] if values.ndim == 2 else values
     # libheif has turned the pixels; what EXIF says of it is reset by pillow_heif, and what XMP says here.
+    info: dict[str, Any] = first.info
     metadata = Metadata(
-        exif=upright(first.info.get("exif") or b"", False),
-        xmp=upright_xmp(first.info.get("xmp") or b""),
-        icc=first.info.get("icc_profile") or b"",
+        exif=upright(info.get("exif") or b"", False),
+        xmp=upright_xmp(info.get("xmp") or b""),
+        icc=info.get("icc_profile") or b"",
     )
     notes = (f"it holds {len(file)} pictures, of which the main one was taken",) if len(file) > 1 else ()
     return _photo(np.array(values), False, "HEIF", metadata, Coding(), notes)
