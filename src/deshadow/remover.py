@@ -55,9 +55,9 @@ class Options:
     """Probability from which on a pixel counts as shadow, where no mask is given."""
 
     def __post_init__(self) -> None:
-        for name, value, choices in (("mode", self.mode, Mode), ("sampler", self.sampler, Solver)):
-            if value not in get_args(choices):
-                raise ValueError(f"unknown {name} {value!r}: choose from {', '.join(get_args(choices))}")
+        for name, chosen, choices in (("mode", self.mode, Mode), ("sampler", self.sampler, Solver)):
+            if chosen not in get_args(choices):
+                raise ValueError(f"unknown {name} {chosen!r}: choose from {', '.join(get_args(choices))}")
         for name, least, most in (
             ("dilate", 0, 256),
             ("feather", 0, 256),
