@@ -153,6 +153,7 @@ def test_bytes_give_bytes_and_a_path_a_picture_of_pillow(tmp_path: Path) -> None
         (np.full((8, 9, 3), -1), "0 to 255"),
         (np.zeros((8, 9, 3), bool), "is no picture"),
         (Image.new("F", (4, 4)), "RGB or grey"),
+        (Image.new("RGB", (0, 4)), "no pixels"),
         (torch.zeros(8, 9), "must be"),
         (b"text", "is not a photo"),
     ],
