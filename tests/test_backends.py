@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 import torch
 from random_models import SMALL, random_model, random_pair
@@ -249,3 +250,22 @@ def test_without_graphs_and_without_torch_one_sentence_says_what_to_install(tmp_
     done = run_without_torch("open_backend(sys.argv[1])", path)
     assert done.returncode != 0
     assert "pip install 'deshadow[export]', then deshadow export" in done.stderr.splitlines()[-1]
+
+
+def test_without_a_driver_torch_is_not_loaded_to_look_for_a_gpu(exported: Path) -> None:
+    code = f"""
+import sys
+from deshadow import backends
+backends._has_driver = lambda: False
+backends.open_backend({str(exported)!r})
+print("torch" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+def test_graphs_hold_nothing_that_is_inlined_when_they_are_opened(exported: Path) -> None:
+    for graph in exported.parent.glob("*.onnx"):
+        kinds = {node.op_type for node in onnx.load(graph, load_external_data=False).graph.node}
+        assert "InstanceNormalization" in kinds
+        assert not kinds & {"GroupNormalization", "CastLike"}

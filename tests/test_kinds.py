@@ -153,6 +153,7 @@ def test_bytes_give_bytes_and_a_path_a_picture_of_pillow(tmp_path: Path) -> None
         (np.full((8, 9, 3), -1), "0 to 255"),
         (np.zeros((8, 9, 3), bool), "is no picture"),
         (Image.new("F", (4, 4)), "RGB or grey"),
+        (Image.new("RGB", (0, 4)), "no pixels"),
         (torch.zeros(8, 9), "must be"),
         (b"text", "is not a photo"),
     ],
@@ -187,12 +188,13 @@ def test_each_picture_of_a_batch_meets_its_own_mask() -> None:
 
     def white(pixels: np.ndarray, mask: np.ndarray | None) -> tuple[np.ndarray, np.ndarray] | None:
         assert mask is not None
-        return (np.ones_like(pixels), mask[..., 0].astype(np.float32)) if mask.any() else None
+        return (np.ones_like(pixels), mask.reshape(5, 6).astype(np.float32)) if mask.any() else None
 
     result = through(pictures, masks, white)
     assert torch.equal(result[0], pictures[0])
     assert torch.equal(result[1], torch.ones(3, 5, 6))
     assert (through(pictures, masks[1:], white) == 1).all()
+    assert torch.equal(through(pictures, masks[:, 0], white), result)
     with pytest.raises(ValueError, match="masks do not fit"):
         through(pictures[:1], masks, white)
 

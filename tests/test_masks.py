@@ -24,6 +24,7 @@ def squares(*places: tuple[int, int, int], size: tuple[int, int] = (100, 200)) -
         np.array([[False, True]]),
         np.array([[0, 65535]], np.uint16),
         np.array([[0.0, 1.0]]),
+        np.array([[-0.1, 1.1]]),  # as resizing leaves them
         np.array([[[0, 0, 0], [255, 255, 255]]], np.uint8),
         np.array([[[255, 255, 255, 0], [255, 255, 255, 255]]], np.uint8),  # opacity counts
     ],
@@ -38,10 +39,13 @@ def test_a_mask_of_another_size_fits_and_stays_soft() -> None:
     assert mask.shape == (40, 60)
     assert mask[:, :10].max() == 0
     assert mask[0, -1] == pytest.approx(128 / 255, abs=1e-3)
+    floats = masks.as_mask(np.array([[0, 128], [0, 255]], np.float64), 40, 60)
+    assert np.array_equal(floats, mask)
 
 
 @pytest.mark.parametrize(
-    "bad", [np.zeros((3,)), np.full((2, 2), np.nan), np.full((2, 2), -1), np.zeros((0, 4))]
+    "bad",
+    [np.zeros((3,)), np.full((2, 2), np.nan), np.full((2, 2), -1), np.full((2, 2), -1.0), np.zeros((0, 4))],
 )
 def test_what_is_no_mask_is_refused(bad: np.ndarray) -> None:
     with pytest.raises(ValueError, match="mask"):

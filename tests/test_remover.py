@@ -156,6 +156,10 @@ def test_odd_sizes_are_kept_and_untouched_outside(size: tuple[int, int], draw: s
         ({"steps": 0}, "steps is 0"),
         ({"feather": float("nan")}, "feather is nan"),
         ({"speed": 3}, "unknown option 'speed'"),
+        ({"steps": 1.5}, "steps is 1.5: it must be a whole number"),
+        ({"strength": "half"}, "strength is 'half': it must be a number"),
+        ({"at": 5}, "at is 5: give points x, y"),
+        ({"instance": "first"}, "instance is 'first': give numbers of shadows"),
     ],
 )
 def test_wrong_options_are_named(given: dict[str, Any], message: str) -> None:

@@ -1,6 +1,17 @@
-"""`python -m deshadow` is `deshadow`."""
+"""`deshadow`, and `python -m deshadow`: loads the command line, which Ctrl-C may break off as well."""
 
-from deshadow.cli import main
+import sys
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        from deshadow.cli import main as run
+
+        run()
+    except KeyboardInterrupt:
+        sys.exit(130)
+
 
 if __name__ == "__main__":
     main()

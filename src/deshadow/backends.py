@@ -4,8 +4,10 @@ A backend runs the two networks. `condition` makes of it a denoiser for one pict
 (y_t, t) → clean picture, which is all that a sampler knows. A detector is a callable picture → probability.
 """
 
+import ctypes
 import hashlib
 import json
+import sys
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -295,6 +297,19 @@ def _tensor(array: "FloatArray | torch.Tensor", device: str) -> "torch.Tensor":
 
 
 def _best_device() -> str:
+    if not _has_driver():
+        return "cpu"
     import torch
 
     return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def _has_driver() -> bool:
+    """Whether a GPU's driver is there; asking torch would load it, which takes longer than a small photo."""
+    if Path("/dev/kfd").exists():  # AMD's
+        return True
+    try:
+        ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    except OSError:
+        return False
+    return True

@@ -1,6 +1,5 @@
 """Removing the shadows of many photos: one after another or some at a time, each whole or not at all."""
 
-import io
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -17,13 +16,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from rich.progress import Progress as Bar
 
 from deshadow import sheets
-from deshadow.files import hush, silenced, write_whole
+from deshadow.files import deliver, hush, silenced
 from deshadow.jobs import STREAM, Job, check_places, make_folder, plan
 from deshadow.kinds import open_mask
 from deshadow.outcomes import Outcome, report_text, residual, say
 from deshadow.photo import Photo, format_of, read
 from deshadow.photo.writing import written_format
 from deshadow.remover import Options, Progress, Relit, Remover
+from deshadow.streams import write_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def run(photos: Sequence[str], request: Request, options: Options, remover: Remo
         if request.json == STREAM:
             sys.stdout.write(text)
         else:
-            _deliver(Path(request.json), text.encode())
+            _deliver(Path(request.json), text.encode(errors="backslashreplace"))  # as JSON escapes too
     return ordered
 
 
@@ -117,7 +117,7 @@ def process(
             results.append((f"seed {seeded.seed}", sheets.reduced(result.pixels, 480)))
     if results:
         small = [("before", sheets.reduced(photo.pixels, 480)), *results]
-        written.append(_deliver(job.beside("sheet.png"), _packed(sheets.variants(small))))
+        written.append(_deliver(job.beside("sheet.png"), sheets.packed(sheets.variants(small))))
     return replace(known, outputs=tuple(written), seconds=time.monotonic() - began)
 
 
@@ -146,6 +146,8 @@ def _each(
             return process(job, request, options, remover, report)
         except (ValueError, MemoryError) as error:
             return Outcome(job.name, "failed", error=str(error) or "memory does not suffice: make it smaller")
+        except BrokenPipeError:  # nobody reads the results any more
+            raise
         except OSError as error:
             reason = error.strerror or str(error)
             return Outcome(job.name, "failed", error=f"{reason}: check {error.filename or 'the disk'}")
@@ -217,32 +219,19 @@ def _further(job: Job, request: Request, photo: Photo, result: Photo, relit: Rel
     written = []
     if request.save_mask:
         mask = (relit.mask * np.float32(255) + np.float32(0.5)).astype(np.uint8)
-        written.append(_deliver(job.beside("mask.png"), _packed(Image.fromarray(mask))))
+        written.append(_deliver(job.beside("mask.png"), sheets.packed(Image.fromarray(mask))))
     if request.compare:
         sheet = sheets.compare(photo.pixels, result.pixels)
-        written.append(_deliver(job.beside("compare.jpg"), _packed(sheet, "JPEG")))
+        written.append(_deliver(job.beside("compare.jpg"), sheets.packed(sheet, "JPEG")))
     return written
-
-
-def _packed(image: Image.Image, kind: str = "PNG") -> bytes:
-    buffer = io.BytesIO()
-    image.save(buffer, format=kind, **({"quality": 92} if kind == "JPEG" else {}))
-    return buffer.getvalue()
 
 
 def _deliver(place: Path | None, data: bytes) -> str:
     """Write to a file, whole or not at all, or to standard output."""
     if place is None:
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
+        write_out(data)
         return STREAM
-    try:
-        write_whole(place, data)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise ValueError(
-            f"{place} cannot be written ({reason}): make room, or choose another place with -o"
-        ) from error
+    deliver(place, data)
     return str(place)
 
 

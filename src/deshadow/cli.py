@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from cyclopts import App, CycloptsError, Parameter
 
-from deshadow import __version__
+from deshadow import __version__, streams
 from deshadow.commands import detect, doctor, remove
 from deshadow.data.layouts import Layout
 from deshadow.evaluation.choices import Masks, Mode
@@ -364,8 +364,14 @@ def evaluate(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command; what a user can cause ends in one line on stderr and exit code 2."""
+    streams.prepare()
     try:
-        app(arguments, exit_on_error=False, print_error=False)
+        try:
+            app(arguments, exit_on_error=False, print_error=False)
+        finally:
+            streams.finish()
+    except BrokenPipeError:  # who read what is printed has gone
+        sys.exit(1)
     except (CycloptsError, ValueError, OSError) as error:
         fail(str(error))
     except KeyboardInterrupt:

@@ -6,6 +6,8 @@ from PIL import Image
 
 Field = NDArray[np.float32]
 """(H, W) or (H, W, C)."""
+_FEW = 16
+"""Radius up to which adding pixels one by one is faster than differences of running sums."""
 
 
 def fit_within(size: tuple[int, ...], longest: int) -> tuple[int, int]:
@@ -114,10 +116,25 @@ def _along(field: Field, radius: int, axis: int) -> Field:
     count = field.shape[axis]
     radius = min(radius, count)
     moved = np.moveaxis(field, axis, 0)
-    # In float64, since a running sum over a line forgets small values.
-    sums = np.zeros((count + 1, *moved.shape[1:]))
-    np.cumsum(moved, axis=0, dtype=np.float64, out=sums[1:])
-    high = np.minimum(np.arange(count) + radius + 1, count)
-    low = np.maximum(np.arange(count) - radius, 0)
-    counts = (high - low).reshape(-1, *[1] * (moved.ndim - 1))
-    return np.moveaxis(((sums[high] - sums[low]) / counts).astype(np.float32), 0, axis)
+    counts = _counts(count, radius).reshape(-1, *[1] * (moved.ndim - 1))
+    if radius <= _FEW:
+        padded = np.zeros((count + 2 * radius, *moved.shape[1:]), np.float32)
+        padded[radius : radius + count] = moved
+        means = padded[:count].copy()
+        for start in range(1, 2 * radius + 1):
+            means += padded[start : start + count]
+    else:
+        # In float64, since a running sum over a line forgets small values.
+        sums = np.zeros((count + 2 * radius + 1, *moved.shape[1:]))
+        np.cumsum(moved, axis=0, dtype=np.float64, out=sums[radius + 1 : radius + 1 + count])
+        sums[radius + 1 + count :] = sums[radius + count]
+        means = (sums[2 * radius + 1 :] - sums[:count]).astype(np.float32)
+    means /= counts
+    return np.moveaxis(means, 0, axis)
+
+
+def _counts(count: int, radius: int) -> Field:
+    """(count,): how many pixels of a line lie within the radius of each."""
+    places = np.arange(count)
+    found = np.minimum(places + radius + 1, count) - np.maximum(places - radius, 0)
+    return found.astype(np.float32)

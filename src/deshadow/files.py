@@ -36,7 +36,9 @@ def silenced(silent: bool = True) -> Iterator[None]:
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Write to the path that this gives: it becomes `path` at the end, or vanishes if anything goes wrong."""
-    beside = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
+    beside = path.with_name(
+        f".{uuid.uuid4().hex}.part"
+    )  # short, since the path's own name may be the longest
     try:
         yield beside
         with beside.open("rb+") as file:
@@ -50,3 +52,14 @@ def write_whole(path: Path, data: bytes) -> None:
     """Write bytes in one piece, whole or not at all."""
     with replacing(path) as beside:
         beside.write_bytes(data)
+
+
+def deliver(path: Path, data: bytes) -> None:
+    """Write what was asked for with -o, whole or not at all; ValueError says why it cannot be."""
+    try:
+        write_whole(path, data)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ValueError(
+            f"{path} cannot be written ({reason}): make room, or choose another place with -o"
+        ) from error

@@ -1,6 +1,5 @@
 """The command that finds shadows without removing them."""
 
-import io
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +8,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from deshadow import sheets
-from deshadow.files import hush, silenced, write_whole
+from deshadow.files import deliver, hush, silenced
 from deshadow.jobs import Job, check_places, make_folder
 from deshadow.photo import format_of, read
 from deshadow.remover import Remover
@@ -33,7 +32,8 @@ def find_shadows(
     for folder in dict.fromkeys(place.parent for place in places):
         make_folder(folder)
     labels = Remover(detector=detector, device=device).instances(seen.pixels)
-    _write(output, Image.fromarray(np.where(labels > 0, np.uint8(255), np.uint8(0))))
+    mask = Image.fromarray(np.where(labels > 0, np.uint8(255), np.uint8(0)))
+    deliver(output, sheets.packed(mask, format_of(output)))
     count = int(labels.max(initial=0))
     if not count:
         yield f"{output}: no shadow found, so it is black"
@@ -41,7 +41,7 @@ def find_shadows(
         share = 100 * float((labels > 0).mean())
         yield f"{output}: {count} shadow{'s' * (count > 1)}, {share:.0f} % of the photo"
     if overlay is not None:
-        _write(overlay, sheets.overlay(seen.pixels, labels))
+        deliver(overlay, sheets.packed(sheets.overlay(seen.pixels, labels), format_of(overlay)))
         yield f"{overlay}"
     yield from _listing(labels)
 
@@ -52,10 +52,3 @@ def _listing(labels: NDArray[np.int32]) -> Iterator[str]:
         inside = labels == number
         x, y = sheets.middle(inside)
         yield f"{number}: {100 * float(inside.mean()):.1f} % of the photo, at {x:.0f},{y:.0f}"
-
-
-def _write(place: Path, image: Image.Image) -> None:
-    buffer = io.BytesIO()
-    kind = format_of(place)
-    image.save(buffer, format=kind, **({"quality": 92} if kind == "JPEG" else {}))
-    write_whole(place, buffer.getvalue())

@@ -53,12 +53,16 @@ def open_picture(image: Any) -> Opened:
     raise ValueError(f"a {type(image).__name__} is no picture: give {_KINDS}")
 
 
-def open_mask(mask: Any) -> tuple[NDArray[Any], ...]:
-    """(h, w) or (h, w, C), in the numbers that it holds: one, or as many as a tensor (B, 1, H, W) has."""
+def open_mask(mask: Any, pictures: int = 1) -> tuple[NDArray[Any], ...]:
+    """(h, w) or (h, w, C), in the numbers that it holds: one, or one for each of so many pictures.
+
+    Several come as a tensor (B, 1, H, W), or (B, H, W) where B is the number of pictures.
+    """
     if is_tensor(mask):
         values = mask.detach().cpu()
         values = (values.float() if values.is_floating_point() else values).numpy()
-        batch = values if values.ndim == 4 else values[None]
+        is_batch = values.ndim == 4 or (values.ndim == 3 and 1 < pictures == len(values))
+        batch = values if is_batch else values[None]
         return tuple(each.transpose(1, 2, 0) if each.ndim == 3 else each for each in batch)
     if isinstance(mask, np.ndarray):
         return (mask,)
@@ -77,7 +81,7 @@ def open_mask(mask: Any) -> tuple[NDArray[Any], ...]:
 def through(image: Any, mask: Any, relit: Callable[[Floats, NDArray[Any] | None], Change | None]) -> Any:
     """The picture after `relit`, which gets each of its pictures with the mask for it; of the same kind."""
     opened = open_picture(image)
-    masks: Sequence[NDArray[Any] | None] = [None] if mask is None else open_mask(mask)
+    masks: Sequence[NDArray[Any] | None] = [None] if mask is None else open_mask(mask, len(opened.pictures))
     if len(masks) not in (1, len(opened.pictures)):
         raise ValueError(
             f"{len(masks)} masks do not fit {len(opened.pictures)} pictures: give one, or one for each"

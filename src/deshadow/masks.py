@@ -21,6 +21,8 @@ _LABELLED = 1024
 """Longer side at which shadows are told apart: what touches there is one."""
 _SPECK = 0.0005
 """Share of the picture below which a shadow is a speck."""
+_BEYOND = 0.5
+"""By which floats may lie beyond 0 and 1, as those do that were resized."""
 _NEAR = 0.02
 """Share of the longer side by which a point may miss a shadow."""
 
@@ -35,19 +37,16 @@ class Chosen:
 
 
 def as_mask(values: NDArray[np.generic], height: int, width: int, invert: bool = False) -> Mask:
-    """(h, w) or (h, w, C) of any type → (height, width): integers by their range, floats from 0 to 1.
+    """(h, w) or (h, w, C) of any type → (height, width) in [0, 1].
 
-    Integers that are 0 and 1 alone are taken as such. Several channels are averaged; a second or a fourth is
-    taken as opacity.
+    Numbers up to 1 are taken as such, larger ones by the range of 8 or 16 bits that they fit. Several
+    channels are averaged; a second or a fourth is taken as opacity.
     """
     if values.ndim == 3 and 0 not in values.shape:
         values = _flattened(values)
     if values.ndim != 2 or 0 in values.shape:
         raise ValueError(f"a mask is a grey picture, (height, width), not of the shape {values.shape}")
-    mask = _unit(values)
-    if not np.isfinite(mask).all():
-        raise ValueError("the mask has values that are not finite numbers (NaN or infinity)")
-    mask = resized(mask, height, width, Image.Resampling.BILINEAR).clip(0, 1)
+    mask = resized(_unit(values), height, width, Image.Resampling.BILINEAR).clip(0, 1)
     return 1 - mask if invert else mask
 
 
@@ -155,16 +154,19 @@ def _flattened(values: NDArray[np.generic]) -> NDArray[np.generic]:
 
 
 def _unit(values: NDArray[np.generic]) -> Mask:
-    if values.dtype == bool or np.issubdtype(values.dtype, np.floating):
+    if values.dtype == bool:
         return values.astype(np.float32)
-    if not np.issubdtype(values.dtype, np.integer):
+    if not np.issubdtype(values.dtype, np.integer) and not np.issubdtype(values.dtype, np.floating):
         raise ValueError(f"a mask holds numbers, not {values.dtype}")
-    least, most = int(values.min()), int(values.max())
-    if least < 0:
+    least, most = float(values.min()), float(values.max())
+    if not np.isfinite([least, most]).all():
+        raise ValueError("the mask has values that are not finite numbers (NaN or infinity)")
+    if least < -_BEYOND:
         raise ValueError("a mask has no values below 0")
-    top = 1 if most <= 1 else 255 if most <= 255 else max(65535, most)
-    mask: Mask = np.divide(values, np.float32(top), dtype=np.float32)
-    return mask
+    top = 1 if most <= 1 + _BEYOND else 255 if most <= 255 else max(65535, most)
+    mask = values.astype(np.float32)
+    mask /= np.float32(top)
+    return mask.clip(0, 1, out=mask)
 
 
 def _enlarged(labels: Labels, height: int, width: int) -> Labels:

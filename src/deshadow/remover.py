@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from numbers import Integral, Real
 from pathlib import Path
 from threading import Lock
 from typing import Any, Literal, TypeVar, get_args
@@ -54,9 +55,9 @@ class Options:
     """Probability from which on a pixel counts as shadow, where no mask is given."""
 
     def __post_init__(self) -> None:
-        for name, value, choices in (("mode", self.mode, Mode), ("sampler", self.sampler, Solver)):
-            if value not in get_args(choices):
-                raise ValueError(f"unknown {name} {value!r}: choose from {', '.join(get_args(choices))}")
+        for name, chosen, choices in (("mode", self.mode, Mode), ("sampler", self.sampler, Solver)):
+            if chosen not in get_args(choices):
+                raise ValueError(f"unknown {name} {chosen!r}: choose from {', '.join(get_args(choices))}")
         for name, least, most in (
             ("dilate", 0, 256),
             ("feather", 0, 256),
@@ -65,7 +66,11 @@ class Options:
             ("seed", 0, 2**63 - 1),
             ("threshold", 0, 1),
         ):
-            value = getattr(self, name)
+            value: Any = getattr(self, name)
+            kind = Real if name in ("feather", "strength", "threshold") else Integral
+            if not isinstance(value, kind):
+                wanted = "a number" if kind is Real else "a whole number"
+                raise ValueError(f"{name} is {value!r}: it must be {wanted}")
             if not least <= value <= most:  # which also refuses what is not a number
                 raise ValueError(f"{name} is {value}: it must be from {least} to {most}")
 
@@ -200,17 +205,12 @@ class Remover:
         from deshadow import kinds
 
         chosen = options_from(options)
-        opened = kinds.open_picture(image)
-        given = [None] if mask is None else list(kinds.open_mask(mask))
-        if len(given) == 1:
-            given *= len(opened.pictures)
-        if len(given) != len(opened.pictures):
-            raise ValueError(f"{len(given)} masks do not fit {len(opened.pictures)} pictures: one for each")
-        changes = []
-        for pixels, own in zip(opened.pictures, given, strict=True):
+
+        def relit(pixels: Field, own: NDArray[Any] | None) -> kinds.Change | None:
             found = self.relight(pixels, own, chosen)
-            changes.append(None if found is None else (found.pixels, found.weight))
-        result: Image = opened.finish(changes)
+            return None if found is None else (found.pixels, found.weight)
+
+        result: Image = kinds.through(image, mask, relit)
         return result
 
 
@@ -293,13 +293,16 @@ def laid_over(pixels: Field, result: Field, weight: Field) -> Field:
 
 def _several(name: str, value: Any) -> Any:
     """A list as a tuple, and a single point or number as one of several."""
-    if name == "at" and len(value) == 2 and not any(isinstance(each, list | tuple) for each in value):
-        value = (value,)
-    if name in ("instance", "exclude") and isinstance(value, int):
-        value = (value,)
-    if name == "at":
-        return tuple((int(x), int(y)) for x, y in value)
-    return tuple(value) if isinstance(value, list) else value
+    try:
+        if name == "at":
+            points = (value,) if len(value) == 2 and not any(np.ndim(each) for each in value) else value
+            return tuple((int(x), int(y)) for x, y in points)
+        if name in ("instance", "exclude"):
+            return tuple(int(each) for each in np.atleast_1d(value).tolist())
+    except (TypeError, ValueError) as error:
+        wanted = "points x, y" if name == "at" else "numbers of shadows"
+        raise ValueError(f"{name} is {value!r}: give {wanted}") from error
+    return value
 
 
 _SHIPPED: list[Remover] = []

@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
+from deshadow.photo import read_image
+
 Floats = NDArray[np.float32]
 Labels = NDArray[np.int32]
 
@@ -15,6 +17,7 @@ _SIDE = 1600  # of one half of a comparison
 _TILE = 480  # of one picture of a sheet
 _GAP = 12
 _CAPTION = 18
+_QUALITY = 92  # where a format loses something
 
 
 def compare(before: Floats, after: Floats) -> Image.Image:
@@ -68,6 +71,11 @@ def overlay(picture: Floats, labels: Labels) -> Image.Image:
 def reduced(picture: Floats, side: int) -> Image.Image:
     """(H, W, 3) sRGB in [0, 1] → at most `side` pixels long; never larger than it was."""
     return _fitted(Image.fromarray(_codes(picture)), side)
+
+
+def packed(image: Image.Image, kind: str = "PNG") -> bytes:
+    """The bytes of a file of any format that photos can be written in."""
+    return read_image(image).encode(kind, _QUALITY)
 
 
 def _fitted(image: Image.Image, side: int) -> Image.Image:

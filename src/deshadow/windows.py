@@ -81,9 +81,9 @@ def refine(
 
     for window in windows:
         place = window.place
-        picture, light, grain = (_batch(field[place]) for field in (shadow * 2 - 1, quick * 2 - 1, noise))
+        picture, light = (_batch(field[place] * 2 - 1) for field in (shadow, quick))
         denoise = condition(backend, picture, np.ascontiguousarray(mask[place])[None, None])
-        noisy: FloatArray = a * light + s * grain  # Eq. 2
+        noisy: FloatArray = a * light + s * _batch(noise[place])  # Eq. 2
         clean = sample(denoise, noisy, schedule, steps=steps, sampler=sampler, start=start)
         share = _bell(window.height, shadow.shape[0], window.top)[:, None]
         share = share * _bell(window.width, shadow.shape[1], window.left)

@@ -52,6 +52,8 @@ def read(source: bytes | Path, name: str = "") -> Photo:
 
 def read_image(image: Image.Image) -> Photo:
     """The photo in a picture of Pillow, as displayed: its orientation and its profile count."""
+    if 0 in image.size:
+        raise ValueError(f"the picture has no pixels: its size is {image.size}")
     try:
         image.load()
         values = _values(image)
