@@ -1,3 +1,4 @@
+import os
 import shutil
 import subprocess
 import sys
@@ -237,3 +238,12 @@ def test_without_graphs_and_without_torch_one_sentence_says_what_to_install(tmp_
     done = run_without_torch("open_backend(sys.argv[1])", path)
     assert done.returncode != 0
     assert "pip install 'deshadow[export]', then deshadow export" in done.stderr.splitlines()[-1]
+
+
+def test_opening_a_model_reports_nothing_to_anybody(exported: Path, tmp_path: Path) -> None:
+    # Where onnxruntime may report, it leaves the name that it gives to the machine in these folders.
+    program = f"from deshadow.backends import OnnxBackend; OnnxBackend({str(exported)!r})"
+    places = {name: str(tmp_path) for name in ("HOME", "TMPDIR", "XDG_CACHE_HOME")}
+    environment = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
+    subprocess.run([sys.executable, "-c", program], check=True, env={**environment, **places})
+    assert list(tmp_path.iterdir()) == []
