@@ -228,6 +228,12 @@ export class Session extends EventTarget {
     }
   }
 
+  /** End the removal under way; it takes until the end of the step that it is at. */
+  cancel() {
+    this.report({ ...this.progress, words: "Cancelling", left: "" });
+    this.work.cancel();
+  }
+
   report(progress) {
     this.progress = progress;
     this.tell("progress");
