@@ -230,7 +230,9 @@ session.addEventListener("state", update);
 session.addEventListener("change", update);
 stage.addEventListener("compare", update);
 stage.addEventListener("move", () => {
-  $("#zoom").textContent = `${Math.round(100 * stage.view.scale * stage.ratio)} %`;
+  const percent = `${Math.round(100 * stage.view.scale * stage.ratio)} %`;
+  $("#zoom").textContent = percent;
+  $("#zoom").ariaLabel = `Zoom ${percent}: fit, or pixels`;
 });
 session.addEventListener("photo", () => {
   const { name, width, height, scale } = session.editing.photo;

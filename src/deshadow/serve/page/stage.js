@@ -44,7 +44,7 @@ export class Stage extends EventTarget {
       canvas.height = Math.round(height * density);
     }
     this.ratio = ratio;
-    this.view.setStage(width, height, width < 700 ? 0 : 28);
+    this.view.setStage(width, height, width < 700 || height < 400 ? 0 : 28);
     this.moved();
   }
 
