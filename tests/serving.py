@@ -16,6 +16,7 @@ from PIL import Image
 from standin import StandIn
 
 from deshadow.serve.app import Application, create_app
+from deshadow.serve.command import Server
 from deshadow.serve.files import PageFile
 from deshadow.serve.settings import Settings
 
@@ -80,9 +81,8 @@ def serving(
     networks = networks or StandIn()
     settings = settings or Settings()
     app = create_app(networks, settings, page)
-    server = uvicorn.Server(
-        uvicorn.Config(app, port=0, log_config=None, ws="none", timeout_graceful_shutdown=3)
-    )
+    config = uvicorn.Config(app, port=0, log_config=None, ws="none", timeout_graceful_shutdown=3)
+    server = Server(config, app, address="", browser=False)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

@@ -1,3 +1,4 @@
+import os
 import shutil
 import subprocess
 import sys
@@ -269,3 +270,12 @@ def test_graphs_hold_nothing_that_is_inlined_when_they_are_opened(exported: Path
         kinds = {node.op_type for node in onnx.load(graph, load_external_data=False).graph.node}
         assert "InstanceNormalization" in kinds
         assert not kinds & {"GroupNormalization", "CastLike"}
+
+
+def test_opening_a_model_reports_nothing_to_anybody(exported: Path, tmp_path: Path) -> None:
+    # Where onnxruntime may report, it leaves the name that it gives to the machine in these folders.
+    program = f"from deshadow.backends import OnnxBackend; OnnxBackend({str(exported)!r})"
+    places = {name: str(tmp_path) for name in ("HOME", "TMPDIR", "XDG_CACHE_HOME")}
+    environment = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
+    subprocess.run([sys.executable, "-c", program], check=True, env={**environment, **places})
+    assert list(tmp_path.iterdir()) == []

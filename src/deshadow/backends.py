@@ -7,6 +7,7 @@ A backend runs the two networks. `condition` makes of it a denoiser for one pict
 import ctypes
 import hashlib
 import json
+import os
 import sys
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -259,6 +260,8 @@ def _run(session: Any, feeds: dict[str, NDArray[np.float32]]) -> NDArray[np.floa
 
 def _sessions(path: Path, config: Config, threads: int) -> dict[str, Any]:
     """The graphs of a checkpoint, ready to run; ValueError says what is wrong with one."""
+    # From 1.31 on it reports its use to its makers from the moment it is imported, unless told not to.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

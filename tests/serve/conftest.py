@@ -11,7 +11,7 @@ from serving import Served, serving
 from standin import StandIn
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, BrowserContext, Page
 
 HOW = "no browser to drive: apt-get install chromium, or playwright install --with-deps chromium"
 
@@ -39,25 +39,41 @@ def page_server() -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def slow_page_server() -> Iterator[Served]:
-    with serving(StandIn(pause=0.25, windows=12), page=None) as server:
+    with serving(StandIn(pause=0.15, windows=12), page=None) as server:
         yield server
 
 
+@pytest.fixture(scope="module")
+def window(browser: "Browser") -> Iterator["Page"]:
+    """One window that most tests use after each other: the page keeps nothing from one visit to the next."""
+    page = browser.new_page(viewport={"width": 1000, "height": 640})
+    yield page
+    page.close()
+
+
 @pytest.fixture
-def visit(browser: "Browser") -> Iterator[Opener]:
+def visit(browser: "Browser", window: "Page") -> Iterator[Opener]:
     """Open the page of a server; at the end nothing may have been thrown in it."""
-    contexts, thrown = [], []
+    contexts: list[BrowserContext] = []
+    thrown: list[Exception] = []
+
+    def note(error: Exception) -> None:
+        thrown.append(error)
 
     def go(server: Served, **context: Any) -> "Page":
-        contexts.append(browser.new_context(**{"viewport": {"width": 1200, "height": 760}, **context}))
-        page = contexts[-1].new_page()
+        page = window
+        if context:
+            contexts.append(browser.new_context(**context))
+            page = contexts[-1].new_page()
         page.set_default_timeout(20_000)
-        page.on("pageerror", lambda error: thrown.append(error))
+        page.on("pageerror", note)
         page.goto(f"http://127.0.0.1:{server.port}/")
         page.wait_for_selector("[name=dilate][max='64']", state="attached")
         return page
 
     yield go
-    for context in contexts:
-        context.close()
+    for each in contexts:
+        each.close()
+    window.unroute_all()
+    window.remove_listener("pageerror", note)
     assert thrown == []

@@ -1,4 +1,5 @@
 import socket
+import time
 from collections.abc import Iterator
 
 import httpx
@@ -115,6 +116,25 @@ def test_a_trickle_is_cut_off_though_it_never_stops(served: Served) -> None:
             except TimeoutError:
                 continue
     raise AssertionError("it went on for ever")
+
+
+@pytest.mark.parametrize("begun", [b"", b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Endless: "])
+def test_a_connection_that_asks_for_nothing_is_closed(served: Served, begun: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", served.port), timeout=10) as connection:
+        connection.sendall(begun)
+        assert connection.recv(65536) == b""
+
+
+def test_a_connection_that_is_used_again_stays_open(served: Served) -> None:
+    asking = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", served.port), timeout=10) as connection:
+        for _ in range(4):
+            connection.sendall(asking)
+            answer = connection.recv(65536)
+            while not answer.endswith(b'{"status":"ok"}'):
+                answer += connection.recv(65536)
+                assert answer
+            time.sleep(0.4)
 
 
 def test_an_upload_beyond_the_limit_is_refused_by_its_length_alone(served: Served) -> None:

@@ -16,7 +16,6 @@ from browsing import (
     finished,
     named,
     open_photo,
-    photo,
     place,
     pressed,
     reads,
@@ -48,13 +47,13 @@ def test_a_click_takes_a_shadow_quick_removes_it_and_the_rest_stays_bit_for_bit(
     assert (result[large] == 2 * picture[large]).all()
 
 
-def test_a_photo_comes_back_in_its_own_format(page_server: Served, visit: Opener) -> None:
+def test_a_photo_comes_back_in_its_own_format_under_its_own_name(page_server: Served, visit: Opener) -> None:
     page = visit(page_server)
-    open_photo(page, photo("JPEG", quality=95))
+    open_photo(page, named("Höfe, 1.jpeg", encoded(scene(WIDTH, HEIGHT), "JPEG", quality=95)))
     page.click("[data-do=quick]")
     finished(page)
     name, result = downloaded(page, "[data-do=download]")
-    assert name == "yard.deshadowed.jpeg"
+    assert name == "Höfe, 1.deshadowed.jpeg"
     assert result.shape == (HEIGHT, WIDTH, 3)
 
 
@@ -166,12 +165,53 @@ def test_a_cancelled_removal_changes_nothing_and_the_next_one_works(
     reads(page, "#words", "^Window [2-9]")
     page.get_by_role("button", name="Cancel").click()
     page.wait_for_selector("body[data-state=ready]")
+    assert page.locator("#words").text_content() == "Cancelling"
     assert page.locator("#note p").text_content() == "Cancelled. Nothing was changed."
     assert colour(page, *FIRST) == dark
     assert pressed(page, 1)
     assert page.locator("[data-do=download]").is_disabled()
     page.click("[data-do=quick]")
     finished(page)
+
+
+def test_a_removal_can_be_cancelled_while_its_picture_is_on_the_way(
+    page_server: Served, visit: Opener
+) -> None:
+    page = visit(page_server)
+    open_photo(page)
+    page.route("**/jobs/*/picture", lambda route: None)
+    with page.expect_request("**/jobs/*/picture"):
+        page.click("[data-do=quick]")
+    page.get_by_role("button", name="Cancel").click()
+    page.wait_for_selector("body[data-state=ready]")
+    assert page.locator("#note p").text_content() == "Cancelled. Nothing was changed."
+    assert page.locator("[data-do=download]").is_disabled()
+
+
+def test_another_photo_ends_the_removal_that_is_under_way(slow_page_server: Served, visit: Opener) -> None:
+    page = visit(slow_page_server)
+    open_photo(page)
+    page.click("[data-do=remove]")
+    reads(page, "#words", "^Window")
+    page.set_input_files("#file", named("other.png", encoded(scene(WIDTH, HEIGHT, tint=1))))
+    reads(page, "#name", "^other.png")
+    reads(page, ".found", "^2 shadows found$")
+    assert page.locator("#note").is_hidden()
+    page.click("[data-do=quick]")
+    finished(page)
+
+
+def test_a_shadow_that_is_erased_from_the_mask_is_no_longer_chosen(
+    page_server: Served, visit: Opener
+) -> None:
+    page = visit(page_server)
+    open_photo(page)
+    chip(page, 2).click()
+    page.keyboard.press("e")
+    set_slider(page, "size", 240)
+    drag(page, (120, 150), (120, 330))
+    assert not pressed(page, 2)
+    assert page.locator("#choice").text_content() == "Both will go"
 
 
 def test_a_mask_goes_out_and_comes_in_again_and_the_last_one_can_be_had_back(
@@ -190,8 +230,10 @@ def test_a_mask_goes_out_and_comes_in_again_and_the_last_one_can_be_had_back(
     page.set_input_files("#maskfile", named("mask.png", encoded(mask)))
     page.wait_for_selector("[data-do=export]:enabled")
     assert (downloaded(page, "[data-do=export]")[1] == mask).all()
+    assert pressed(page, 1)  # all of it is in the mask
     page.click("[data-do=quick]")
     finished(page)
+    assert page.locator(".found").text_content() == "All shadows found are gone"
     page.keyboard.press("l")
     assert (downloaded(page, "[data-do=export]")[1] == mask).all()
 

@@ -86,14 +86,14 @@ def test_where_no_shadow_is_found_the_brush_is_offered(page_server: Served, visi
 def test_a_photo_can_be_dropped_and_pasted(page_server: Served, visit: Opener, way: str) -> None:
     page = visit(page_server)
     page.evaluate(
-        """async ([way, bytes]) => {
+        """([way, bytes]) => {
           const carried = new DataTransfer();
           carried.items.add(new File([new Uint8Array(bytes)], "yard.png", { type: "image/png" }));
           document.body.dispatchEvent(way === "drop"
             ? new DragEvent("drop", { dataTransfer: carried, bubbles: true, cancelable: true })
             : new ClipboardEvent("paste", { clipboardData: carried, bubbles: true, cancelable: true }));
         }""",
-        [way, list(encoded(scene(WIDTH, HEIGHT)))],
+        [way, list(encoded(scene()))],
     )
     page.wait_for_selector(".chip")
 
@@ -189,8 +189,12 @@ def test_keys_alone_are_enough(page_server: Served, visit: Opener) -> None:
     page.keyboard.press("Enter")
     assert pressed(page, 2)
     assert chip(page, 2).evaluate("(each) => each === document.activeElement")
-    page.keyboard.press("q")
+    page.focus("[data-do=quick]")
+    with page.expect_event("requestfinished", lambda request: request.url.endswith("/jobs")):
+        page.keyboard.press("Enter")
+        assert page.evaluate("document.activeElement.dataset.do") == "cancel"
     finished(page)
+    assert page.evaluate("document.activeElement.dataset.do") == "quick"
     with page.expect_download():
         page.keyboard.press("d")
 

@@ -250,6 +250,17 @@ def test_who_hangs_up_is_not_worked_for(slow: Served) -> None:
     assert slow.wait(slow.start(photo)["id"])["state"] == "done"  # long before 50 windows are over
 
 
+def test_who_asks_again_for_shadows_does_not_get_the_search_that_was_given_up(slow: Served) -> None:
+    slow.networks.pause = 1.0
+    photo = slow.upload(encoded(scene()))
+    with pytest.raises(httpx.ReadTimeout):
+        slow.http.get(photo["shadows"], timeout=0.1)
+    task = slow.app.house.store.photo(photo["id"]).detection
+    assert task is not None
+    task.giving_up.wait()
+    assert len(slow.http.get(photo["shadows"]).json()["instances"]) == 2
+
+
 def test_photos_expire_after_their_last_use() -> None:
     with serving(settings=Settings(expire=0.4)) as served:
         photo = served.upload(encoded(scene()))["id"]

@@ -14,11 +14,13 @@ import httpx
 import numpy as np
 import pytest
 from random_models import SMALL
-from serving import decoded, encoded, parts, scene
+from serving import decoded, encoded, parts, scene, serving
 
 from deshadow.checkpoint import save
 from deshadow.config import DetectorConfig
 from deshadow.nn.detector import ShadowDetector
+from deshadow.serve.command import printed_address
+from deshadow.serve.settings import Settings
 
 PROGRAM = """
 from standin import StandIn
@@ -148,6 +150,14 @@ def test_a_port_that_is_taken_is_one_line_and_leaves_no_files(tmp_path: Path) ->
         assert "ValueError: cannot listen on 127.0.0.1" in done.stderr
         assert "--port" in done.stderr
         assert list(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("token", ["correct horse battery staple", "a&b=c#d?e%f/g+h:i@j"])
+def test_the_address_that_is_printed_lets_one_in(token: str) -> None:
+    settings = Settings(host="0.0.0.0", token=token)
+    with serving(settings=settings) as served:
+        address = httpx.URL(printed_address(settings, served.port), host="127.0.0.1")
+        assert httpx.get(address).status_code == 303
 
 
 def test_the_command_serves_photos_with_weights_of_ones_own(exported: Path, tmp_path: Path) -> None:

@@ -5,8 +5,12 @@ import logging
 import socket
 import sys
 import threading
+import time
 import webbrowser
+from collections.abc import Iterator
 from types import FrameType
+from typing import Any
+from urllib.parse import quote
 
 import uvicorn
 
@@ -29,6 +33,7 @@ class Server(uvicorn.Server):
         self._app = app
         self._address = address
         self._browser = browser
+        self._silent: dict[tuple[Any, Any], float] = {}
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, then say where."""
@@ -36,6 +41,23 @@ class Server(uvicorn.Server):
         print(self._address, flush=True)  # noqa: T201
         if self._browser:
             threading.Thread(target=webbrowser.open, args=[self._address], daemon=True).start()
+
+    async def on_tick(self, counter: int) -> bool:
+        """Once a second hang up on those who ask for nothing: they would keep the others out."""
+        if counter % 10 == 0:
+            now, patience = time.monotonic(), self._app.house.settings.patience
+            self._silent = {key: self._silent.get(key, now) for key in self._unasked()}
+            for (connection, _), since in self._silent.items():
+                if now - since > patience:
+                    connection.transport.close()
+        return await super().on_tick(counter)
+
+    def _unasked(self) -> Iterator[tuple[Any, Any]]:
+        """Connections without a request under way, each with its last one."""
+        connection: Any  # of one of the server's two implementations of HTTP, which agree in this
+        for connection in self.server_state.connections:
+            if connection.cycle is None or connection.cycle.response_complete:
+                yield connection, connection.cycle
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """End at a signal."""
@@ -63,7 +85,7 @@ def serve(remover: Networks, settings: Settings, browser: bool) -> None:
         timeout_graceful_shutdown=_GRACE,
         limit_concurrency=_CONNECTIONS,
     )
-    address = _address(settings, listening.getsockname()[1])
+    address = printed_address(settings, listening.getsockname()[1])
     try:
         with listening:
             asyncio.run(Server(config, app, address, browser).serve([listening]))
@@ -85,12 +107,12 @@ def _listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def _address(settings: Settings, port: int) -> str:
+def printed_address(settings: Settings, port: int) -> str:
     """What to type into a browser."""
     host = settings.host
     if host in ("0.0.0.0", "::"):
         host = _own_address()
-    query = f"?token={settings.token}" if settings.token else ""
+    query = f"?token={quote(settings.token, safe='')}" if settings.token else ""
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/{query}"
 
 

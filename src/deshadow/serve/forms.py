@@ -22,12 +22,8 @@ Mode = Literal["quick", "removal"]
 Sampler = Literal["ddim", "dpm"]
 
 
-def _range(name: str) -> tuple[float, float]:
-    return RANGES[name][0], RANGES[name][1]
-
-
 def _number(name: str, description: str) -> object:
-    least, most = _range(name)
+    least, most, _ = RANGES[name]
     return Field(ge=least, le=most, description=description, allow_inf_nan=False)
 
 

@@ -50,18 +50,17 @@ class House:
         if entry.shadows is not None:
             return
         task = entry.detection
-        if task is None or task.over.done():
+        if task is None or task.over.done() or task.giving_up.is_set():
             task = Task(work.find_shadows(self.networks, entry, self.settings.max_pixels), quick=True)
             self.queue.put(task)
             entry.detection = task
-            entry.listeners = 0
-        entry.listeners += 1
+        task.listeners += 1
         try:
             await attend(task, request)
         finally:
-            entry.listeners -= 1
-            if entry.listeners == 0 and not task.over.done():
-                self.queue.cancel(task)
+            task.listeners -= 1
+            if task.listeners == 0:
+                self.cancel(task)
         _raise(task, self.queue)
 
     async def start_job(self, entry: Entry, form: JobForm, keep: bool) -> Job:

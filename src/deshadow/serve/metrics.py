@@ -3,7 +3,9 @@
 import os
 import time
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from deshadow.serve.queue import Queue, Task
 from deshadow.serve.store import Store
@@ -58,13 +60,7 @@ def _figure(name: str, kind: str, meaning: str, value: float) -> list[str]:
     return [*_head(name, kind, meaning), f"deshadow_{name} {value}"]
 
 
-def _family(
-    name: str,
-    kind: str,
-    meaning: str,
-    label: str,
-    values: dict[object, int] | dict[int, int] | dict[str, int],
-) -> list[str]:
+def _family(name: str, kind: str, meaning: str, label: str, values: Mapping[Any, int]) -> list[str]:
     rows = [f'deshadow_{name}{{{label}="{key}"}} {value}' for key, value in sorted(values.items(), key=str)]
     return [*_head(name, kind, meaning), *rows]
 

@@ -38,6 +38,8 @@ class Task:
     seconds: float = 0.0
     version: int = 0
     """Changes with anything that a listener wants to hear of."""
+    listeners: int = 0
+    """Requests that wait for it and would not want it otherwise."""
     giving_up: threading.Event = field(default_factory=threading.Event)
     over: "Future[None]" = field(default_factory=Future)
     """Done when the work has ended, in whichever way."""

@@ -22,7 +22,7 @@ class Settings:
     max_store: int = 4096 * MIB
     """Bytes of all files together."""
     patience: float = 10.0
-    """Seconds that an upload may keep us waiting, beyond what the slowest rate allows for."""
+    """Seconds that a request or an upload may keep us waiting, beyond what the slowest rate allows for."""
     slowest: float = 16 * 1024.0
     """Bytes a second."""
     uploads: int = 64

@@ -58,8 +58,6 @@ class Entry:
     display: str = "image/jpeg"
     shadows: list[Shadow] | None = None
     detection: Task | None = None
-    listeners: int = 0
-    """Requests that wait for the detection."""
     jobs: dict[str, Job] = field(default_factory=dict)
 
     def file(self, what: str) -> Path:

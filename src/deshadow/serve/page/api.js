@@ -105,6 +105,6 @@ export function follow(job, onProgress) {
 /** The file to keep, and the name that the server gives it. */
 export async function result(job) {
   const response = await call(job.result);
-  const name = /filename="([^"]+)"/.exec(response.headers.get("Content-Disposition") ?? "")?.[1];
-  return { file: await response.blob(), name };
+  const name = /filename\*=UTF-8''([^;]+)/.exec(response.headers.get("Content-Disposition") ?? "")?.[1];
+  return { file: await response.blob(), name: name && decodeURIComponent(name) };
 }

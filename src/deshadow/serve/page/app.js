@@ -80,7 +80,7 @@ const gestures = new Gestures(stage, {
       session.editing.mask.stroke(from, to, radius, value);
       stage.painted(from, to, radius, value);
     },
-    painted: (value) => session.editing.commit(value ? "Brush" : "Eraser"),
+    painted: (value) => session.editing.painted(value ? "Brush" : "Eraser"),
     unpainted: () => {
       session.editing.mask.restore(session.editing.history.current.runs);
       stage.maskChanged();
@@ -109,8 +109,8 @@ const actions = {
   quick: () => session.remove("quick"),
   remove: () => session.remove("removal"),
   variant: () => session.variant(),
-  cancel: () => session.work.cancel(),
-  escape: () => (session.work.busy ? session.work.cancel() : notes.hide()),
+  cancel: () => session.cancel(),
+  escape: () => (session.work.busy ? session.cancel() : notes.hide()),
   import: () => $("#maskfile").click(),
   export: () => session.exportMask(),
   last: () => session.useLast(),
@@ -185,15 +185,28 @@ function choiceText({ taken, empty, present }) {
   return session.finding ? "" : "Paint over a shadow";
 }
 
+let pressed = null; // the button that began the work
+
+/** Show the progress instead of the buttons, or the reverse; the focus goes along. */
+function swap(working) {
+  const focused = document.activeElement;
+  const within = focused?.closest(".buttons, .working");
+  $(".buttons").hidden = working;
+  $(".working").hidden = !working;
+  if (!within?.hidden) return;
+  if (working) pressed = focused;
+  (working ? buttons("cancel")[0] : pressed)?.focus();
+}
+
 function update() {
   const { editing, state } = session;
   const idle = state === "ready";
+  const working = state === "working";
   const set = (name, able) => buttons(name).forEach((button) => (button.disabled = !able));
   document.body.dataset.state = state;
-  $(".buttons").hidden = state === "working";
-  $(".working").hidden = state !== "working";
-  set("quick", idle);
-  set("remove", idle);
+  set("quick", idle || working); // while it works they are out of sight, and keep the focus to give it back
+  set("remove", idle || working);
+  swap(working);
   set("import", idle);
   set("export", idle && !editing.empty);
   set("last", idle && session.last);
@@ -202,7 +215,6 @@ function update() {
   set("variant", idle && editing.result);
   set("download", idle && editing.result);
   $("#compare").disabled = $("#hold").disabled = !(idle && editing.result);
-  const working = state === "working";
   stage.shows = { found: !working && !compare.on, mask: !compare.on, fill: working ? 0 : 1 };
   stage.later();
   if (!editing || state === "opening") {
@@ -218,7 +230,9 @@ session.addEventListener("state", update);
 session.addEventListener("change", update);
 stage.addEventListener("compare", update);
 stage.addEventListener("move", () => {
-  $("#zoom").textContent = `${Math.round(100 * stage.view.scale * stage.ratio)} %`;
+  const percent = `${Math.round(100 * stage.view.scale * stage.ratio)} %`;
+  $("#zoom").textContent = percent;
+  $("#zoom").ariaLabel = `Zoom ${percent}: fit, or pixels`;
 });
 session.addEventListener("photo", () => {
   const { name, width, height, scale } = session.editing.photo;
@@ -245,7 +259,7 @@ session.addEventListener("progress", () => {
   stage.element.style.setProperty("--share", String(share));
 });
 
-addEventListener("beforeunload", (event) => session.saved || event.preventDefault());
+addEventListener("beforeunload", (event) => (session.saved && !session.work.busy) || event.preventDefault());
 addEventListener("pagehide", (event) => event.persisted || (session.editing && api.forget(session.editing.photo)));
 
 async function configure() {

@@ -4,7 +4,10 @@
 
 import { gridFor } from "./distance.js";
 import { History } from "./history.js";
-import { Mask } from "./mask.js";
+import { Mask, shares } from "./mask.js";
+
+const ALL = 0.99; // share of a shadow: the edge of a mask that was stretched may be a little off
+const MOST_OF_IT = 0.5;
 
 export class Editing extends EventTarget {
   constructor(photo, original) {
@@ -36,6 +39,16 @@ export class Editing extends EventTarget {
     this.empty = this.mask.empty;
     this.history.push(this.snapshot(label));
     this.tell("mask", "history");
+  }
+
+  /** The mask was painted: a found shadow is taken when all of it is in there, and until nothing of it is. */
+  painted(label) {
+    if (this.labels) {
+      const share = shares(this.labels, this.mask.data);
+      const taken = ({ number }) => share[number] > (this.taken.has(number) ? 0 : ALL);
+      this.taken = new Set(this.present.filter(taken).map(({ number }) => number));
+    }
+    this.commit(label);
   }
 
   setShadows(instances, labels) {
@@ -79,13 +92,14 @@ export class Editing extends EventTarget {
   /** Replace the mask by runs, such as those of the last removal. */
   replace(runs, label) {
     this.mask.restore(runs);
-    this.taken.clear();
-    this.commit(label);
+    this.painted(label);
   }
 
-  /** A removal is done: its shadows are gone, the mask is empty again. */
-  finish(result, label) {
-    this.gone = new Set([...this.gone, ...result.run.taken]);
+  /** A removal is done: the shadows that its mask covered are gone, the mask is empty again. */
+  finish(result, mask, label) {
+    const share = this.labels ? shares(this.labels, mask.data) : [];
+    const gone = this.present.filter(({ number }) => share[number] > MOST_OF_IT).map(({ number }) => number);
+    this.gone = new Set([...this.gone, ...gone]);
     this.taken.clear();
     this.mask.clear();
     this.result = result;

@@ -15,8 +15,8 @@ function drawShade(canvas) {
   const unit = width < 760 ? 0.62 * height : Math.max(height, width * 0.6);
   context.translate(width, width < 760 ? -0.08 * unit : 0);
   context.scale(unit, unit);
-  branch(context, random(14), 0.12, 0.1, 2.7, 0.78, 0.022, 1);
-  if (width >= 760) branch(context, random(4), 0.1, 0.66, 3.3, 0.5, 0.016, 1);
+  branch(context, random(14), 0.12, 0.1, 2.7, 0.78, 0.022);
+  if (width >= 760) branch(context, random(4), 0.1, 0.66, 3.3, 0.5, 0.016);
 }
 
 /** Fill the section; `open(file)` is called with the example that was chosen. */

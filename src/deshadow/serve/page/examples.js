@@ -1,11 +1,11 @@
 // Photos to begin with: surfaces and the shadows on them, drawn here from numbers. Nothing is downloaded.
 
-import { branch, handWithPhone, person, random, tuft } from "./silhouettes.js";
+import { branch, handWithPhone, person, random } from "./silhouettes.js";
 
 const WIDTH = 1500;
 const HEIGHT = 1000;
-const SUN = [0.82, 0.775, 0.705];
-const SKY = [0.17, 0.176, 0.188];
+const SUN = [0.72, 0.68, 0.62];
+const SKY = [0.27, 0.278, 0.295];
 
 const toLinear = Float32Array.from({ length: 256 }, (_, v) =>
   v <= 10 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4,
@@ -126,17 +126,17 @@ function paving(context, width, height) {
 
 function desk(context, width, height) {
   const next = random(31);
-  context.fillStyle = "rgb(122 84 54)";
+  context.fillStyle = "rgb(150 116 84)";
   context.fillRect(0, 0, 1.5, 1);
   for (let board = 0; board < 4; board++) {
     const shade = 0.92 + 0.2 * next();
-    context.fillStyle = `rgb(${138 * shade} ${95 * shade} ${62 * shade})`;
+    context.fillStyle = `rgb(${172 * shade} ${134 * shade} ${98 * shade})`;
     context.fillRect(0, board * 0.27 - 0.02, 1.5, 0.266);
   }
   context.save();
   context.translate(0.36, 0.09);
   context.rotate(0.055);
-  context.fillStyle = "rgb(84 56 36)";
+  context.fillStyle = "rgb(112 84 60)";
   context.fillRect(0.004, 0.006, 0.74, 1.05);
   context.fillStyle = "rgb(236 231 220)";
   context.fillRect(0, 0, 0.74, 1.05);
@@ -164,7 +164,7 @@ function desk(context, width, height) {
   const grain = noise(42, width, height, 120, 3, 14);
   const broad = noise(43, width, height, 5, 3);
   // Wood has a grain, paper hardly any.
-  return (i, _x, light) => (light > 0.5 ? 1 + 0.012 * fibre[i] + 0.01 * broad[i] : 1 + 0.1 * grain[i] + 0.02 * fibre[i] + 0.04 * broad[i]);
+  return (i, _x, light) => (light > 0.6 ? 1 + 0.012 * fibre[i] + 0.01 * broad[i] : 1 + 0.05 * grain[i] + 0.02 * fibre[i] + 0.03 * broad[i]);
 }
 
 function standing(x, y, lean, height, ...pose) {
@@ -181,8 +181,8 @@ export const EXAMPLES = [
     title: "Leaves on a wall",
     surface: plaster,
     casters: [
-      [(context) => branch(context, random(3), 1.54, 0.1, 2.75, 1.0, 0.02), 0.0045],
-      [(context) => tuft(context, random(9), 0.3, 1.04, 0.5), 0.0035],
+      [(context) => branch(context, random(3), 1.58, 0.14, 2.75, 0.95, 0.05, 1, 2.8), 0.005],
+      [(context) => branch(context, random(9), -0.08, 0.98, -0.42, 0.42, 0.045, 0, 2.8), 0.004],
     ],
   },
   {
@@ -190,8 +190,8 @@ export const EXAMPLES = [
     title: "Two on a pavement",
     surface: paving,
     casters: [
-      [standing(0.4, 1.0, -0.42, 0.74, 0.07, 0.04), 0.0035],
-      [standing(1.06, 0.86, -0.42, 0.6, 0.11, 0.12), 0.0028],
+      [standing(0.4, 1.02, -0.42, 0.78, 0.075, 0.015), 0.0035],
+      [standing(1.06, 0.9, -0.42, 0.66, 0.1, 0.02), 0.0028],
     ],
   },
   {
@@ -201,11 +201,11 @@ export const EXAMPLES = [
     casters: [
       [
         (context) => {
-          context.translate(0.98, 0.66);
-          context.rotate(-0.3);
-          handWithPhone(context, 0.62);
+          context.translate(0.76, 0.58);
+          context.rotate(-0.14);
+          handWithPhone(context, 0.54);
         },
-        0.009,
+        0.006,
       ],
     ],
   },

@@ -1,5 +1,16 @@
 // The mask: one byte for each pixel of the photo, 1 where a shadow is to go.
 
+/** For each number in `labels` the share of its area, 0 to 1, that is in `mask`. */
+export function shares(labels, mask) {
+  const all = new Uint32Array(256);
+  const covered = new Uint32Array(256);
+  for (let i = 0; i < labels.length; i++) {
+    all[labels[i]]++;
+    if (mask[i]) covered[labels[i]]++;
+  }
+  return Float32Array.from(all, (count, number) => covered[number] / (count || 1));
+}
+
 export class Mask {
   constructor(width, height) {
     this.width = width;

@@ -20,6 +20,7 @@ export class Session extends EventTarget {
     this.work = new Work();
     this.editing = null;
     this.detecting = null;
+    this.turn = null; // the removal under way; one that is no longer this ends unheard
     this.last = null; // runs of the mask that was used last, in any photo
     this.saved = true;
     this.most = Infinity; // bytes of a file that the server takes
@@ -69,9 +70,12 @@ export class Session extends EventTarget {
       const [size, most] = [file.size, this.most].map((bytes) => `${Math.ceil(bytes / 2 ** 20)} MiB`);
       return this.notes.show(`This file has ${size}; the server takes ${most} at the most.`, { kind: "trouble" });
     }
-    await this.close();
-    const before = { editing: this.editing, file: this.file };
+    this.opening?.abort();
     const { signal } = (this.opening = new AbortController());
+    const before = this.editing;
+    this.turn = null;
+    this.work.cancel();
+    this.compare.set(false);
     this.notes.hide();
     this.enter("opening");
     this.stage.close();
@@ -88,28 +92,21 @@ export class Session extends EventTarget {
     try {
       const photo = await api.upload(file, file.name || "photo", signal, full);
       const bitmap = await createImageBitmap(await api.picture(photo.picture, signal));
-      if (before.editing) api.forget(before.editing.photo);
+      if (before) api.forget(before.photo);
       this.file = file;
       this.begin(new Editing(photo, bitmap));
       this.detecting = this.detect(signal);
     } catch (error) {
       if (signal.aborted) return;
       // Back to where we were.
-      this.editing = before.editing;
-      if (this.editing) {
-        this.stage.show(this.editing, this.editing.original);
+      if (before) {
+        this.stage.show(before, before.original);
         this.show();
+        if (this.finding) this.detecting = this.detect((this.opening = new AbortController()).signal);
       }
-      this.enter(this.editing ? "ready" : "empty");
+      this.enter(before ? "ready" : "empty");
       this.trouble(error, () => this.open(file));
     }
-  }
-
-  /** End what is under way for the photo that is open. */
-  async close() {
-    this.opening?.abort();
-    await this.work.cancel();
-    this.compare.set(false);
   }
 
   begin(editing) {
@@ -141,7 +138,7 @@ export class Session extends EventTarget {
       this.unknown = true;
       this.trouble(error, () => (this.detecting = this.detect(signal)));
     } finally {
-      if (editing === this.editing) {
+      if (!signal.aborted) {
         this.finding = false;
         this.tell("found");
       }
@@ -172,7 +169,7 @@ export class Session extends EventTarget {
     if (editing.empty && editing.present.length) editing.takeAll();
     if (editing.empty) return this.tell("nothing");
     const base = editing.result?.job.id ?? null;
-    await this.execute({ mode, base, runs: editing.mask.runs(), taken: [...editing.taken] });
+    await this.execute({ mode, base, runs: editing.mask.runs() });
   }
 
   /** The same once more with another seed, and with the sliders as they are now. */
@@ -185,6 +182,7 @@ export class Session extends EventTarget {
 
   async execute(run) {
     const { editing } = this;
+    const turn = (this.turn = {});
     this.notes.hide();
     this.compare.set(false);
     this.last = run.runs;
@@ -195,40 +193,45 @@ export class Session extends EventTarget {
       const mask = new Mask(editing.photo.width, editing.photo.height);
       mask.restore(run.runs);
       const options = { mode: run.mode, ...this.controls.values };
-      const png = await encodeMask(mask.data, mask.width, mask.height);
-      const job = await this.work.run(editing.photo, { options, mask: png, base: run.base }, {
-        report: (progress) => this.report(progress),
+      const png = encodeMask(mask.data, mask.width, mask.height);
+      const done = await this.work.run(editing.photo, { options, mask: png, base: run.base }, {
+        report: (progress) => this.turn === turn && this.report(progress),
         preview: (bitmap) => {
           this.stage.shown = bitmap;
           this.stage.redraw();
         },
       });
-      if (editing !== this.editing) return;
-      if (!job) {
+      if (this.turn !== turn) return;
+      if (!done) {
         this.notes.show("Cancelled. Nothing was changed.");
-      } else if (job.found === false) {
+      } else if (!done.blob) {
         this.notes.show("No shadow was found there.", { action: ["Paint it", () => this.tell("nothing")] });
       } else {
-        const blob = await api.picture(job.picture);
-        const bitmap = await createImageBitmap(blob);
-        if (editing !== this.editing) return;
+        const bitmap = await createImageBitmap(done.blob);
+        if (this.turn !== turn) return;
         this.stage.shown = bitmap;
         this.saved = false;
-        editing.finish({ job, blob, run }, MODES[run.mode]);
+        editing.finish({ ...done, run }, mask, MODES[run.mode]);
         this.compare.move(0.5);
         this.compare.set(true);
         this.notes.say("Done. Before and after are side by side.");
         return;
       }
     } catch (error) {
-      this.trouble(error, () => this.execute(run));
+      if (this.turn === turn) this.trouble(error, () => this.execute(run));
     } finally {
-      if (editing === this.editing) {
+      if (this.turn === turn) {
         if (!this.compare.on) this.stage.shown = kept;
         this.stage.redraw();
         this.enter("ready");
       }
     }
+  }
+
+  /** End the removal under way; it takes until the end of the step that it is at. */
+  cancel() {
+    this.report({ ...this.progress, words: "Cancelling", left: "" });
+    this.work.cancel();
   }
 
   report(progress) {
@@ -269,8 +272,7 @@ export class Session extends EventTarget {
     }
     if (!found.data.includes(1)) return this.notes.show("This mask is black: nothing is marked in it.", { kind: "trouble" });
     editing.mask.stretch(found.data, found.width, found.height);
-    editing.taken.clear();
-    editing.commit("Mask imported");
+    editing.painted("Mask imported");
   }
 
   async exportMask() {

@@ -24,48 +24,32 @@ function leaf(context, x, y, length, angle, slim = 0.36) {
   context.restore();
 }
 
-/** A branch that bends, with leaves on both sides and twigs of its own. */
-export function branch(context, next, x, y, angle, length, thickness, depth = 2) {
-  const steps = Math.max(4, Math.round(length * 20));
+/** A branch that bends, with leaves on both sides, `broad` times their usual size, and twigs of its own. */
+export function branch(context, next, x, y, angle, length, thickness, depth = 1, broad = 1) {
+  const steps = Math.max(4, Math.round((length * 20) / broad));
   context.lineCap = "round";
   for (let i = 0; i < steps; i++) {
     const along = i / steps;
     const step = length / steps;
     const x1 = x + Math.cos(angle) * step;
     const y1 = y + Math.sin(angle) * step;
-    context.lineWidth = thickness * (1 - 0.8 * along);
+    context.lineWidth = thickness * (1 - 0.6 * along);
     context.beginPath();
     context.moveTo(x, y);
     context.lineTo(x1, y1);
     context.stroke();
     const side = i % 2 ? 1 : -1;
-    const size = 0.055 + 0.04 * next();
+    const size = broad * (0.055 + 0.04 * next());
     leaf(context, x1, y1, size, angle + side * (0.5 + 0.5 * next()), 0.26 + 0.1 * next());
     if (depth > 0 && i % 3 === 2) {
       const turn = side * (0.55 + 0.35 * next());
-      branch(context, next, x1, y1, angle + turn, length * (1 - 0.7 * along) * 0.55, thickness * 0.45, depth - 1);
+      branch(context, next, x1, y1, angle + turn, length * (1 - 0.7 * along) * 0.55, thickness * 0.55, depth - 1, broad);
     }
     angle += (next() - 0.47) * 0.2;
     x = x1;
     y = y1;
   }
-  leaf(context, x, y, 0.08, angle, 0.3);
-}
-
-/** Long leaves that rise from one place. */
-export function tuft(context, next, x, y, height) {
-  for (let i = 0; i < 19; i++) {
-    const lean = (i / 18 - 0.5) * 2.1 + (next() - 0.5) * 0.15;
-    const length = height * (0.65 + 0.4 * next()) * (1 - 0.25 * Math.abs(lean));
-    const tip = [x + Math.sin(lean) * length * 0.95, y - Math.cos(lean) * length * 0.92];
-    const bend = [x + Math.sin(lean * 0.45) * length * 0.6, y - length * 0.72];
-    const broad = height * 0.035;
-    context.beginPath();
-    context.moveTo(x - broad * 0.4, y);
-    context.quadraticCurveTo(bend[0] - broad, bend[1], tip[0], tip[1]);
-    context.quadraticCurveTo(bend[0] + broad, bend[1] + broad * 0.4, x + broad * 0.4, y);
-    context.fill();
-  }
+  leaf(context, x, y, broad * 0.08, angle, 0.3);
 }
 
 function rounded(context, points, thickness) {
@@ -79,19 +63,19 @@ function rounded(context, points, thickness) {
 /** Somebody who stands, feet at (0, 0), head up; `stride` parts the legs. */
 export function person(context, height, stride = 0.1, arm = 0.2) {
   const h = height;
-  rounded(context, [[-stride * h, 0], [-0.035 * h, -0.46 * h]], 0.085 * h);
-  rounded(context, [[stride * h, 0], [0.035 * h, -0.46 * h]], 0.085 * h);
+  rounded(context, [[-stride * h, 0], [-0.04 * h, -0.46 * h]], 0.11 * h);
+  rounded(context, [[stride * h, 0], [0.04 * h, -0.46 * h]], 0.11 * h);
   context.beginPath();
-  context.moveTo(-0.075 * h, -0.44 * h);
-  context.bezierCurveTo(-0.09 * h, -0.6 * h, -0.14 * h, -0.76 * h, -0.12 * h, -0.8 * h);
+  context.moveTo(-0.095 * h, -0.42 * h);
+  context.bezierCurveTo(-0.1 * h, -0.6 * h, -0.14 * h, -0.76 * h, -0.12 * h, -0.8 * h);
   context.bezierCurveTo(-0.06 * h, -0.85 * h, 0.06 * h, -0.85 * h, 0.12 * h, -0.8 * h);
-  context.bezierCurveTo(0.14 * h, -0.76 * h, 0.09 * h, -0.6 * h, 0.075 * h, -0.44 * h);
+  context.bezierCurveTo(0.14 * h, -0.76 * h, 0.1 * h, -0.6 * h, 0.095 * h, -0.42 * h);
   context.fill();
-  rounded(context, [[-0.115 * h, -0.79 * h], [-0.16 * h, -0.62 * h], [-0.15 * h, -0.46 * h]], 0.05 * h);
-  rounded(context, [[0.115 * h, -0.79 * h], [(0.1 + arm) * h, -0.66 * h], [(0.06 + arm) * h, -0.5 * h]], 0.05 * h);
-  rounded(context, [[0, -0.84 * h], [0, -0.88 * h]], 0.06 * h);
+  rounded(context, [[-0.1 * h, -0.78 * h], [-0.115 * h, -0.62 * h], [-0.1 * h, -0.46 * h]], 0.075 * h);
+  rounded(context, [[0.1 * h, -0.78 * h], [(0.1 + arm) * h, -0.64 * h], [(0.06 + arm) * h, -0.48 * h]], 0.075 * h);
+  rounded(context, [[0, -0.84 * h], [0, -0.88 * h]], 0.075 * h);
   context.beginPath();
-  context.ellipse(0, -0.93 * h, 0.058 * h, 0.072 * h, 0, 0, 7);
+  context.ellipse(0, -0.93 * h, 0.066 * h, 0.078 * h, 0, 0, 7);
   context.fill();
 }
 
@@ -103,7 +87,7 @@ export function handWithPhone(context, size) {
   context.fill();
   for (let i = 0; i < 4; i++) {
     const y = -0.34 * s + i * 0.1 * s;
-    rounded(context, [[0.1 * s, y + 0.1 * s], [-0.17 * s, y + 0.02 * s], [-0.215 * s, y + 0.015 * s]], 0.085 * s);
+    rounded(context, [[0.1 * s, y + 0.1 * s], [-0.17 * s, y + 0.02 * s], [-0.21 * s, y + 0.015 * s]], 0.095 * s);
   }
   context.beginPath();
   context.moveTo(-0.14 * s, 0.02 * s);
@@ -112,5 +96,5 @@ export function handWithPhone(context, size) {
   context.bezierCurveTo(0.36 * s, 0.5 * s, 0.36 * s, 0.1 * s, 0.27 * s, -0.1 * s);
   context.bezierCurveTo(0.26 * s, -0.24 * s, 0.2 * s, -0.3 * s, 0.16 * s, -0.12 * s);
   context.fill();
-  rounded(context, [[0.27 * s, -0.08 * s], [0.215 * s, -0.3 * s], [0.17 * s, -0.4 * s]], 0.1 * s);
+  rounded(context, [[0.22 * s, -0.02 * s], [0.19 * s, -0.26 * s], [0.14 * s, -0.36 * s]], 0.14 * s);
 }

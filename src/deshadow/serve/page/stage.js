@@ -1,6 +1,7 @@
 // The stage: two canvases, the photo below and what lies over it above, drawn anew when something changed.
 
 import { borderDistance, follow, growth, maskDistance } from "./distance.js";
+import { shares } from "./mask.js";
 import { drawOverlay } from "./overlay.js";
 import { Viewport } from "./viewport.js";
 
@@ -43,7 +44,7 @@ export class Stage extends EventTarget {
       canvas.height = Math.round(height * density);
     }
     this.ratio = ratio;
-    this.view.setStage(width, height, width < 700 ? 0 : 28);
+    this.view.setStage(width, height, width < 700 || height < 400 ? 0 : 28);
     this.moved();
   }
 
@@ -175,12 +176,5 @@ export class Stage extends EventTarget {
 }
 
 /** For each number of a shadow 1 if the mask hardly covers it, and so does not grow into it. */
-function spared(labels, mask) {
-  const all = new Uint32Array(256);
-  const covered = new Uint32Array(256);
-  for (let i = 0; i < labels.length; i++) {
-    all[labels[i]]++;
-    if (mask[i]) covered[labels[i]]++;
-  }
-  return Uint8Array.from(all, (count, number) => (number && covered[number] < HARDLY * count ? 1 : 0));
-}
+const spared = (labels, mask) =>
+  Uint8Array.from(shares(labels, mask), (share, number) => (number && share < HARDLY ? 1 : 0));

@@ -31,9 +31,10 @@ export class Work {
   }
 
   /**
-   * Run a job; gives it as it ended, or null when it was cancelled.
+   * Run a job; gives { job, blob }, the job as it ended and its picture, which is null where there was no shadow; or
+   * null when it was cancelled.
    *
-   * `run` is { options, mask (PNG or null), base }; `on` has report({ words, left, share }) and preview(bitmap).
+   * `run` is { options, mask (a PNG, promised), base }; `on` has report({ words, left, share }) and preview(bitmap).
    */
   async run(photo, run, on) {
     this.abort = new AbortController();
@@ -54,20 +55,23 @@ export class Work {
     };
     try {
       const full = (wait) => on.report({ words: `Queue full: again in ${wait} s`, left: "", share: 0 });
-      this.job = await api.begin(photo, run.options, run.mask, run.base, signal, full);
-      if (signal.aborted) await api.cancel(this.job);
-      const ended = await api.follow(this.job, (job) => {
+      const begun = await api.begin(photo, run.options, await run.mask, run.base, signal, full);
+      if (signal.aborted) await api.cancel(begun);
+      else this.job = begun;
+      const ended = await api.follow(begun, (job) => {
         if (signal.aborted) return;
         on.report({ words: describe(job), left: remaining(job), share: job.share });
         look(job.preview);
       });
       if (ended.state === "failed") throw new api.ApiError(ended.error.code, ended.error.message);
-      return ended.state === "cancelled" ? null : ended;
+      if (ended.state === "cancelled") return null;
+      return { job: ended, blob: ended.found ? await api.picture(ended.picture, signal) : null };
     } catch (error) {
       if (error.name === "AbortError") return null;
       throw error;
     } finally {
-      this.abort = this.job = null;
+      // Another run may have begun while this one was being cancelled.
+      if (this.abort?.signal === signal) this.abort = this.job = null;
     }
   }
 
