@@ -67,10 +67,10 @@ class Options:
             ("threshold", 0, 1),
         ):
             value: Any = getattr(self, name)
-            kind = Real if name in ("feather", "strength", "threshold") else Integral
-            if not isinstance(value, kind):
-                wanted = "a number" if kind is Real else "a whole number"
-                raise ValueError(f"{name} is {value!r}: it must be {wanted}")
+            whole = name not in ("feather", "strength", "threshold")
+            fits: bool = isinstance(value, Integral if whole else Real)
+            if not fits:
+                raise ValueError(f"{name} is {value!r}: it must be a {'whole ' * whole}number")
             if not least <= value <= most:  # which also refuses what is not a number
                 raise ValueError(f"{name} is {value}: it must be from {least} to {most}")
 
