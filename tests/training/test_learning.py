@@ -7,7 +7,7 @@ from deshadow.training.loop import train
 from deshadow.training.options import parse
 from deshadow.training.validation import errors, validation_set
 
-OPTIONS = "--recipe tiny --device cpu --images 5000 --val-count 32 --instances 0 --validate-every 100000"
+OPTIONS = "--recipe tiny --device cpu --images 5600 --val-count 32 --instances 0 --validate-every 100000"
 
 
 def test_tiny_learns_to_remove_drawn_shadows_and_its_latent_lives(tmp_path: Path) -> None:
