@@ -14,7 +14,7 @@ from deshadow.evaluation.protocol import choose, evaluate
 
 def main() -> None:
     folder, split, checkpoint, *rest = sys.argv[1:]
-    [method] = build(Request(weights=[checkpoint], device="cpu"), checkpoint)
+    [method] = build(Request(weights=[checkpoint], steps=["4"], device="cpu"), checkpoint)
     samples = choose(find(Path(folder), split), int(rest[0]) if rest else None)
     start = time.perf_counter()
     found = evaluate(method, samples)
