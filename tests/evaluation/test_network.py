@@ -28,7 +28,7 @@ class Spy:
         return 0 * noisy
 
 
-NO_GUIDE = replace(preset("tiny"), guidance="none", fusion="none")
+NO_GUIDE = replace(preset("tiny"), guidance="none", fusion="none", predicts="correction")
 
 
 def test_the_network_gets_the_picture_at_256_and_the_mask_widened_by_21() -> None:
