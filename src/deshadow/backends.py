@@ -10,6 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -267,8 +268,8 @@ def _sessions(path: Path, config: Config, threads: int) -> dict[str, Any]:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 3  # errors alone: it warns of every constant that it leaves unfolded
-    sessions: dict[str, Any] = {}
-    for name, graph in graphs(path, config).items():
+
+    def opened(graph: Path) -> Any:
         if not graph.exists():
             raise ValueError(f"{graph} is missing: run deshadow export {path}")
         try:
@@ -278,8 +279,11 @@ def _sessions(path: Path, config: Config, threads: int) -> dict[str, Any]:
             raise ValueError(f"{graph} cannot be run ({error}): run deshadow export {path}") from error
         if not fits:
             raise ValueError(f"{graph} was made for another checkpoint: run deshadow export {path}")
-        sessions[name] = session
-    return sessions
+        return session
+
+    named = graphs(path, config)
+    with ThreadPoolExecutor() as pool:  # opening is work for one core each
+        return dict(zip(named, pool.map(opened, named.values()), strict=True))
 
 
 def _send(model: "torch.nn.Module", device: str) -> None:

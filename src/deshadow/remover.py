@@ -1,6 +1,7 @@
 """From a photo to the same photo without its shadows: finds, plans, removes."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from numbers import Integral, Real
 from pathlib import Path
@@ -124,12 +125,12 @@ class Remover:
         """
         self._weights, self._detector = weights, detector
         self._device, self._threads = device, threads
-        self._lock = Lock()
+        self._opening_weights, self._opening_detector = Lock(), Lock()
 
     @property
     def backend(self) -> Backend:
         """The model, opened at the first use."""
-        with self._lock:
+        with self._opening_weights:
             if isinstance(self._weights, str | Path):
                 self._weights = open_backend(self._weights, self._device, self._threads)
             backend = self._weights
@@ -140,7 +141,7 @@ class Remover:
     @property
     def detector(self) -> Detector:
         """The detector of shadows, opened at the first use."""
-        with self._lock:
+        with self._opening_detector:
             if isinstance(self._detector, str | Path):
                 self._detector = open_detector(self._detector, self._device, self._threads)
             return self._detector
@@ -168,8 +169,12 @@ class Remover:
         if pixels.ndim != 3 or pixels.shape[2] != 3 or 0 in pixels.shape:
             raise ValueError(f"a picture is (height, width, 3), not {pixels.shape}")
         report: Report = progress or (lambda _: None)
-        # All that can be refused is refused before the work.
-        backend = self.backend
+        # All that can be refused is refused before the work; both networks are opened at once.
+        with ThreadPoolExecutor(1) as pool:
+            opening = pool.submit(lambda: self.detector) if mask is None else None
+            backend = self.backend
+            if opening is not None:
+                opening.result()
         backend.config.schedule.times(options.steps)
         report(Progress(0.0, "detect"))
         chosen = self.choose(pixels, mask, options)
