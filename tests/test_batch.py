@@ -423,11 +423,9 @@ main(arguments)
 """
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("stage", ["work", "write"])
+# With several workers a write is not broken off, but ended: there is nothing to wait for.
+@pytest.mark.parametrize(("stage", "workers"), [("work", 1), ("work", 2), ("write", 1)])
 def test_interrupted(stage: str, workers: int, tmp_path: Path, weights: Path) -> None:
-    if (stage, workers) == ("write", 2):
-        pytest.skip("a write is not broken off by another thread, but ended")
     for name in ("a.png", "b.png", "c.png"):
         write_photo(tmp_path / "in" / name)
     mask, begun = write_mask(tmp_path / "m.png"), tmp_path / "begun"

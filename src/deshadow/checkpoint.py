@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from deshadow.nn.detector import ShadowDetector
     from deshadow.nn.lfg import LFGDiffusion
+
+Network = TypeVar("Network", bound="torch.nn.Module")
 
 SUFFIX = ".safetensors"
 SHIPPED = Path(__file__).parent / "weights"
@@ -85,11 +87,8 @@ def load(path_or_name: str | Path, *, expect: ModelConfig | None = None) -> "LFG
     path = locate(path_or_name)
     found = read(path)
     config = remover_config(path, found.config)
-    if expect is not None and config != expect:
-        raise ValueError(mismatch(path, config, expect))
-    model = LFGDiffusion(config)
-    _fill(model, path, found.tensors)
-    return model.eval()
+    _expect(path, config, expect)
+    return _filled(LFGDiffusion(config), path, found.tensors)
 
 
 def load_detector(path_or_name: str | Path, *, expect: DetectorConfig | None = None) -> "ShadowDetector":
@@ -99,14 +98,16 @@ def load_detector(path_or_name: str | Path, *, expect: DetectorConfig | None = N
     path = locate(path_or_name)
     found = read(path)
     config = detector_config(path, found.config)
+    _expect(path, config, expect)
+    return _filled(ShadowDetector(config), path, found.tensors)
+
+
+def _expect(path: Path, config: Config, expect: Config | None) -> None:
     if expect is not None and config != expect:
         raise ValueError(mismatch(path, config, expect))
-    model = ShadowDetector(config)
-    _fill(model, path, found.tensors)
-    return model.eval()
 
 
-def _fill(model: "torch.nn.Module", path: Path, tensors: Mapping[str, NDArray[Any]]) -> None:
+def _filled(model: Network, path: Path, tensors: Mapping[str, NDArray[Any]]) -> Network:
     import torch
 
     tensors = widened(tensors)
@@ -116,6 +117,7 @@ def _fill(model: "torch.nn.Module", path: Path, tensors: Mapping[str, NDArray[An
             f"the tensors in {path} are not those of its configuration: it was not written by save()"
         )
     model.load_state_dict({name: torch.from_numpy(tensor).float() for name, tensor in tensors.items()})
+    return model.eval()
 
 
 def remover_config(path: Path, config: Config) -> ModelConfig:

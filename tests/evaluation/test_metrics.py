@@ -8,7 +8,7 @@ from skimage.filters import gaussian
 from skimage.metrics import peak_signal_noise_ratio, structural_similarity
 
 from deshadow.evaluation.metrics import Scores, lab_difference, psnr, score
-from deshadow.evaluation.pooling import pool, sharpness
+from deshadow.evaluation.pooling import likeness, pool, sharpness
 
 SSIM = {"gaussian_weights": True, "sigma": 1.5, "use_sample_covariance": False, "win_size": 11}
 
@@ -126,3 +126,15 @@ def test_the_difference_of_a_region_is_that_of_its_pixels() -> None:
     by_hand = np.abs(rgb2lab(picture) - rgb2lab(truth)).sum(axis=-1)[region].mean()
     assert lab_difference(picture, truth, region) == pytest.approx(by_hand)
     assert math.isnan(lab_difference(picture, truth, np.zeros_like(region)))
+
+
+def test_likeness_is_one_for_the_truth_at_any_contrast_and_near_nothing_for_noise() -> None:
+    _, mask, truth = scene()
+    inside = mask > 0
+    noise = np.random.default_rng(0).integers(0, 256, truth.shape, dtype=np.uint8)
+    pale = (truth // 2 + 60).astype(np.uint8)
+
+    assert likeness([score(truth, truth, inside)]) == pytest.approx(1)
+    assert likeness([score(pale, truth, inside)]) > 0.95
+    assert abs(likeness([score(noise, truth, inside)])) < 0.1
+    assert math.isnan(likeness([score(truth, truth, np.zeros_like(inside))]))

@@ -16,12 +16,13 @@ from PIL import Image
 
 from deshadow import checkpoint, colour
 from deshadow.config import preset
+from deshadow.data.keyed import Draws
 from deshadow.data.light import lab
 from deshadow.nn.lfg import LFGDiffusion
 from deshadow.training import objectives
 from deshadow.training.batches import find_split, open_source
 from deshadow.training.journal import read_log
-from deshadow.training.loop import train
+from deshadow.training.loop import share_by_clock, train
 from deshadow.training.objectives import Batch, Criterion, Losses
 from deshadow.training.options import Options, parse
 from deshadow.training.state import STATE, WEIGHTS
@@ -135,6 +136,23 @@ def test_minutes_end_a_run_with_the_decay_done(tmp_path: Path) -> None:
     train(options(tmp_path, "--minutes", "0.05", "--warmup", "0"))
     assert last(tmp_path, "train")["rate"] < 0.1 * 2e-3
     assert read_log(tmp_path)[-1]["kind"] == "end"
+
+
+def test_compiling_uses_up_minutes_but_is_no_progress() -> None:
+    # A hundred images took 1 s, after 30 s of compiling; 69 s are left for 6,900 more.
+    assert share_by_clock(100, 100, 31.0, 30.0, 100.0) == pytest.approx(100 / 7000)
+    assert share_by_clock(3500, 100, 31.0, 30.0, 100.0) == pytest.approx(0.5)
+    assert share_by_clock(7000, 7000, 100.0, 30.0, 100.0) == 1
+    assert share_by_clock(0, 0, 0.0, 0.0, 100.0) == 0
+
+
+def test_half_of_the_images_may_begin_where_sampling_does(tmp_path: Path) -> None:
+    chosen = options(tmp_path, "--images", "8", "--final", "0.5")
+    draws = Draws(0, torch.arange(400))
+    times = open_source(chosen, torch.device("cpu")).times(draws)
+    assert 0.4 < (times == 1000).float().mean() < 0.6
+    assert times.min() >= 1
+    assert len(times.unique()) > 100
 
 
 def test_released_weights_load_and_carry_their_recipe_but_no_paths(tmp_path: Path) -> None:

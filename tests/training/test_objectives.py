@@ -5,6 +5,7 @@ import torch
 from random_models import SMALL, random_model
 
 from deshadow.config import ModelConfig
+from deshadow.data.light import lab
 from deshadow.nn.lfg import invariant_colour
 from deshadow.prediction import diffuse
 from deshadow.training.objectives import Batch, Criterion, Objective
@@ -30,6 +31,27 @@ def test_the_simple_loss_is_eq_7_with_p2_weights() -> None:
         expected += s**2 * (output - images.noise[i]).square().mean() / 2  # 1 / (1 + SNR) = 1 − ᾱ
     torch.testing.assert_close(loss.denoiser, torch.as_tensor(expected), rtol=1e-4, atol=1e-5)
     assert loss.guide == 0
+
+
+def test_errors_under_the_mask_weigh_more_and_lab_is_added() -> None:
+    model, images = random_model(replace(CONFIG, predicts="clean")), batch()
+    half = images._replace(mask=torch.cat([images.mask[..., :8], images.mask[..., 8:] * 0], dim=-1))
+
+    guided = model.encode(half.picture, half.mask)
+    a, s = (torch.tensor([CONFIG.schedule.level(t)[k] for t in (100, 800)]).view(2, 1, 1, 1) for k in (0, 1))
+    noisy = diffuse(half.clean, half.noise, a.float(), s.float())
+    found = model(noisy, half.t, half.picture, half.mask, guided)
+    difference = (found - half.clean).abs()
+    one, other = (lab(((each + 1) / 2).clamp(0, 1)) for each in (found, half.clean))
+    colours = (one - other).abs() / 50
+
+    for objective, expected in (
+        (Objective(), difference),
+        (Objective(emphasis=2.0), difference * (1 + 2 * half.mask)),
+        (Objective(lab=0.5, emphasis=2.0), (difference + 0.5 * colours) * (1 + 2 * half.mask)),
+    ):
+        loss = Criterion(model, objective).simple_loss(half, half.picture, guided)
+        torch.testing.assert_close(loss, expected.mean(), rtol=1e-4, atol=1e-5)
 
 
 def test_the_joint_loss_is_eq_11() -> None:

@@ -142,19 +142,10 @@ class Run:
         """How much of the run is done, 0 to 1: in images, in minutes, or in whichever is further."""
         options, images = self.options, self.state.images
         by_images = images / options.images if options.images else 0.0
-        return max(by_images, self.progress_by_clock(60 * options.minutes)) if options.minutes else by_images
-
-    def progress_by_clock(self, budget: float) -> float:
-        """The share of the images that will have been seen when `budget` seconds are over.
-
-        Compiling takes its time but moves nothing: a run that spent a quarter of its budget on it has
-        only begun.
-        """
-        images, (checked, elapsed) = self.state.images, self.checked
-        pace = (elapsed - self.state.standstill) / checked if checked else 0.0
-        # Between two checks time is told by the pace, so that all processes agree on it.
-        left = budget - elapsed - (images - checked) * pace
-        return images * pace / (images * pace + left) if left > 0 else 1.0
+        if not options.minutes:
+            return by_images
+        by_clock = share_by_clock(images, *self.checked, self.state.standstill, 60 * options.minutes)
+        return max(by_images, by_clock)
 
     def stage(self) -> int:
         """Stage one teaches the latent; a model without one begins with stage two."""
@@ -271,6 +262,18 @@ def new_state(options: Options, world: World) -> State:
     if saved is not None:
         state.restore(saved)
     return state
+
+
+def share_by_clock(images: int, checked: int, elapsed: float, standstill: float, budget: float) -> float:
+    """The share of the images that will have been seen when `budget` seconds are over.
+
+    `checked` images were seen when `elapsed` seconds were over, `standstill` of them spent compiling. That
+    takes its time but moves nothing: a run that spent a quarter of its budget on it has only begun.
+    """
+    pace = (elapsed - standstill) / checked if checked else 0.0
+    # Between two checks time is told by the pace, so that all processes agree on it.
+    left = budget - elapsed - (images - checked) * pace
+    return images * pace / (images * pace + left) if left > 0 else 1.0
 
 
 def rate_at(options: Options, progress: float, images: int) -> float:
