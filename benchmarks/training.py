@@ -1,11 +1,12 @@
 """Training speed: images/s, TFLOP/s, and the share of the time that goes into data.
 
-python benchmarks/training.py [--preset light] [--batch 64] [--synthetic 0.25] [--steps 60]
+python benchmarks/training.py [--recipe light] [--batch 192] [--size 256] [--steps 60] [--no-compiled]
 """
 
 import argparse
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -13,9 +14,9 @@ import torch
 from deshadow.data.augment import Pairs
 from deshadow.data.procedural import draw_backgrounds
 from deshadow.layout import model_cost
-from deshadow.training.batches import Source, banks
 from deshadow.training.loop import Run
-from deshadow.training.options import Options
+from deshadow.training.options import RECIPES, Options
+from deshadow.training.recorded import SETTLING
 from deshadow.training.world import joined
 
 PAIRS = 64
@@ -23,21 +24,20 @@ PAIRS = 64
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--preset", default="light")
-    parser.add_argument("--batch", type=int, default=64)
-    parser.add_argument("--synthetic", type=float, default=0.25)
+    parser.add_argument("--recipe", default="light")
+    parser.add_argument("--batch", type=int)
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--size", type=int, default=256)
+    parser.add_argument("--compiled", action=argparse.BooleanOptionalAction)
     chosen = parser.parse_args()
+    # The recipe itself, in its second stage; of the data only the pictures are others.
+    recipe = {"synthetic": 0.3} | RECIPES[chosen.recipe] | {"pretrain": 0.0, "size": chosen.size}
     options = Options(
+        **recipe | ({"batch": chosen.batch} if chosen.batch else {}),
         out=Path(tempfile.mkdtemp()),
-        preset=chosen.preset,
-        batch=chosen.batch,
-        size=chosen.size,
-        synthetic=chosen.synthetic,
         images=10**9,
-        pretrain=0.0,
         val_count=1,
+        compiled=chosen.compiled,
     )
     with joined("auto") as world:
         run = Run(options, world, {})
@@ -45,31 +45,21 @@ def main() -> None:
         mask = torch.zeros(PAIRS, 1, *clean.shape[2:], dtype=torch.bool, device=world.device)
         mask[..., chosen.size // 2 :] = True
         picture = torch.where(mask, clean // 3, clean)
-        run.source = Source(
-            Pairs(picture, mask, clean),
-            *banks(options, world.device),
-            chosen.synthetic,
-            options.instances,
-            chosen.size,
-            seed=0,
-            timesteps=1000,
-            final=0.5,
-            device=world.device,
-        )
+        run.source = replace(run.source, real=Pairs(picture, mask, clean), synthetic=options.synthetic)
         start = time.perf_counter()
-        for _ in range(3):
+        for _ in range(SETTLING + 1):
             run.step()
         wait(world.device)
-        print(f"first three steps, compilation included: {time.perf_counter() - start:.0f} s")
+        print(f"first steps, compiling and recording included: {time.perf_counter() - start:.0f} s")
         whole = timed(chosen.steps, run.step, world.device)
-        numbers = iter(range(10**6, 10**9, chosen.batch))
-        data = timed(chosen.steps, lambda: run.source.batch(next(numbers), chosen.batch), world.device)
+        numbers = iter(range(10**6, 10**9, options.batch))
+        data = timed(chosen.steps, lambda: run.source.batch(next(numbers), options.batch), world.device)
     cost = model_cost(options.model, chosen.size, chosen.size)
     # Forward and twice that backward; the encoder sees the clean picture as well, without going back.
     flop = 3 * (cost["denoiser"].flop + cost["fusion"].flop) + 4 * cost["guide"].flop
-    speed = chosen.steps * chosen.batch / whole
+    speed = chosen.steps * options.batch / whole
     print(
-        f"{chosen.preset}, {chosen.size}×{chosen.size}, batch {chosen.batch}: {speed:,.0f} images/s, "
+        f"{chosen.recipe}, {chosen.size}×{chosen.size}, batch {options.batch}: {speed:,.0f} images/s, "
         f"{speed * flop / 1e12:.1f} TFLOP/s, {data / whole:.0%} of the time in data"
     )
 

@@ -47,6 +47,10 @@ class Backend(Protocol):
 
     config: ModelConfig
 
+    def held(self, array: Array) -> Any:
+        """The array where the networks run, for all the calls that it goes into."""
+        ...
+
     def encode(self, picture: Array, mask: Array) -> Array | None:
         """The guidance, or None where the model has none."""
         ...
@@ -63,7 +67,7 @@ def condition(backend: Backend, picture: Array, mask: Array) -> Callable[[Array,
     """
     check_pair(picture, mask)
     config, (height, width) = backend.config, picture.shape[2:]
-    padded, padded_mask = pad_to_multiple(picture, config.stride), pad_to_multiple(mask, config.stride)
+    padded, padded_mask = (backend.held(pad_to_multiple(each, config.stride)) for each in (picture, mask))
     guidance = backend.encode(padded, padded_mask)
 
     def denoise(noisy: Array, t: int) -> Array:
@@ -71,7 +75,8 @@ def condition(backend: Backend, picture: Array, mask: Array) -> Callable[[Array,
             raise ValueError(f"y_t is {tuple(noisy.shape)}, but the picture is {tuple(picture.shape)}")
         output = backend.predict(pad_to_multiple(noisy, config.stride), t, padded, padded_mask, guidance)
         a, s = config.schedule.level(t)
-        return clean_from(config.predicts, output[:, :, :height, :width], noisy, picture, a, s)
+        cut: Array = output[:, :, :height, :width]
+        return clean_from(config.predicts, cut, noisy, picture, a, s)
 
     return denoise
 
@@ -127,6 +132,10 @@ class OnnxBackend:
         self.config = remover_config(path, read(path).config)
         self.sessions = _sessions(path, self.config, threads)
 
+    def held(self, array: Array) -> Any:
+        """The array where the networks run, for all the calls that it goes into."""
+        return to_numpy(array)
+
     def encode(self, picture: Array, mask: Array) -> Array | None:
         """The guidance, or None where the model has none."""
         if "guide" not in self.sessions:
@@ -160,6 +169,10 @@ class TorchBackend:
             from deshadow.nn.replay import Replay
 
             self.encoder, self.denoiser = Replay(model.encode), Replay(model)
+
+    def held(self, array: Array) -> Any:
+        """The array where the networks run, for all the calls that it goes into."""
+        return self._tensor(array)
 
     def encode(self, picture: Array, mask: Array) -> Array | None:
         """The guidance, or None where the model has none."""

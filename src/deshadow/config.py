@@ -163,8 +163,10 @@ PAPER_UNET = UNetShape(base=64, multipliers=(1, 2, 2, 4, 4), blocks=3, attention
 PRESETS: dict[str, ModelConfig] = {
     "paper": ModelConfig(denoiser=PAPER_UNET, guide=PAPER_UNET, predicts="noise"),
     "light": ModelConfig(
-        denoiser=UNetShape(base=32, multipliers=(1, 2, 4, 5), attention=(2, 3), head_channels=32, fold=2),
-        guide=UNetShape(base=16, multipliers=(1, 2, 3, 4), attention=(3,), head_channels=16, fold=2),
+        denoiser=UNetShape(base=32, multipliers=(1, 2, 4, 8), attention=(2, 3), head_channels=32, fold=2),
+        guide=UNetShape(
+            base=16, multipliers=(1, 2, 3, 4), blocks=1, attention=(3,), head_channels=16, fold=2
+        ),
         predicts="relighting",
     ),
     "tiny": ModelConfig(

@@ -6,7 +6,7 @@ from random_models import SMALL, random_model
 from torch.nn import functional as F
 
 from deshadow.config import Fusion, Guidance, ModelConfig, preset
-from deshadow.nn.blocks import Attention, Residual, sinusoids
+from deshadow.nn.blocks import Attention, Norm, Residual, sinusoids
 from deshadow.nn.lfg import LFGDiffusion, NoiseMaps, NoiseVector, invariant_colour
 from deshadow.nn.unet import UNet
 
@@ -95,7 +95,7 @@ def test_the_embedding_scales_and_shifts_the_normalised_features() -> None:
     x, vector = torch.randn(2, 8, 6, 6), torch.randn(2, 4)
     assert block.modulate is not None
     scale, shift = block.modulate(F.silu(vector)).chunk(2, dim=1)
-    h = block.norm2(block.conv1(F.silu(block.norm1(x))))
+    h = torch.nn.GroupNorm.forward(block.norm2, block.conv1(block.norm1(x)))
     expected = x + F.silu(h * (1 + scale[:, :, None, None]) + shift[:, :, None, None])
     torch.testing.assert_close(block(x, vector), expected)
 
@@ -130,3 +130,19 @@ def test_the_invariant_colour_does_not_see_a_neutral_shadow() -> None:
     colour = invariant_colour(2 * lit * shade - 1)
     assert (colour - invariant_colour(2 * lit - 1)).abs().max() < 0.05
     assert (colour.sum(dim=1) + 1).abs().max() < 1e-5
+
+
+def test_the_narrow_norm_is_the_norm() -> None:
+    torch.manual_seed(0)
+    norm = Norm(12)
+    torch.nn.init.normal_(norm.weight)
+    torch.nn.init.normal_(norm.bias)
+    x = (3 * torch.randn(2, 12, 6, 6) + 2).bfloat16().contiguous(memory_format=torch.channels_last)
+    modulation = torch.randn(2, 24)
+    for told in (None, modulation):
+        expected = norm(x.float(), told)
+        with torch.autocast("cpu", torch.bfloat16):
+            found = norm(x, told)
+        assert found.dtype == torch.bfloat16
+        assert found.is_contiguous(memory_format=torch.channels_last)
+        torch.testing.assert_close(found.float(), expected, rtol=0.02, atol=0.02)

@@ -8,7 +8,7 @@ from deshadow.config import ModelConfig
 from deshadow.data.light import lab
 from deshadow.nn.lfg import invariant_colour
 from deshadow.prediction import diffuse
-from deshadow.training.objectives import Batch, Criterion, Objective
+from deshadow.training.objectives import Batch, Criterion, Objective, detail
 
 CONFIG = ModelConfig(SMALL, SMALL, predicts="noise")
 
@@ -112,3 +112,13 @@ def test_the_latent_is_never_a_constant() -> None:
     assert latent is not None
     torch.testing.assert_close(latent.mean(dim=(1, 2, 3)), torch.zeros(2), atol=1e-5, rtol=0)
     torch.testing.assert_close(latent.std(dim=(1, 2, 3), correction=0), torch.ones(2), atol=1e-3, rtol=0)
+
+
+def test_detail_minds_how_strong_it_is_and_not_where_it_lies() -> None:
+    torch.manual_seed(0)
+    sharp = torch.rand(1, 3, 64, 64) - 0.5
+    blurred = torch.nn.functional.avg_pool2d(sharp, 3, 1, 1)
+    moved = sharp.roll(2, dims=3)
+    assert (detail(moved) - detail(sharp)).abs().mean() < 0.1 * detail(sharp).mean()
+    assert (detail(blurred) - detail(sharp)).abs().mean() > 0.5 * detail(sharp).mean()
+    assert detail(sharp).shape == (1, 1, 64, 64)

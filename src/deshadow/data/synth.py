@@ -52,7 +52,7 @@ def choose_targets(draws: Draws, which: Targets, placement: Placement, visible: 
     seen = placement.active & (blocked > 0.003)
     # One of the seen ones at random; the most visible where none passes.
     score = torch.where(seen, 1 + draws.uniform("target", slots), blocked)
-    one = torch.nn.functional.one_hot(score.argmax(1), slots).bool()
+    one = score.argmax(1, keepdim=True) == torch.arange(slots, device=score.device)
     if which == "one":
         return one
     return placement.active & (one | draws.chance("some", slots, of=0.5))

@@ -5,7 +5,7 @@ from torch.nn import functional as F
 
 from deshadow.config import UNetShape
 from deshadow.layout import Block, layout
-from deshadow.nn.blocks import Attention, Modulation, Residual, group_norm, zeroed
+from deshadow.nn.blocks import Attention, Modulation, Norm, Residual, zeroed
 
 
 class UNet(nn.Module):
@@ -30,7 +30,7 @@ class UNet(nn.Module):
         )
         self.stem = nn.Conv2d(inputs * area, first, 3, padding=1)
         self.down, self.middle, self.up = down, middle, up
-        self.norm = group_norm(first)
+        self.norm = Norm(first)
         self.out = nn.Conv2d(first, outputs * area, 3, padding=1)
         if starts_at_zero:
             zeroed(self.out)
@@ -46,7 +46,7 @@ class UNet(nn.Module):
             h = block(h, modulation)
         for block in self.up:
             h = block(cat([h, skips.pop()], dim=1) if block.joins else h, modulation)
-        return F.pixel_shuffle(self.out(F.silu(self.norm(h))), self.fold)
+        return F.pixel_shuffle(self.out(self.norm(h)), self.fold)
 
 
 class UNetBlock(nn.Module):

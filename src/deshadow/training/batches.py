@@ -62,10 +62,10 @@ class Source:
         pairs = Pairs(*(torch.cat(tensors) for tensors in zip(*parts, strict=True)))
         picture, clean = (view.float() / 127.5 - 1 for view in (pairs.picture, pairs.clean))
         return Batch(
-            picture.contiguous(memory_format=torch.channels_last),
+            picture.contiguous(),
             seen_mask(pairs.mask, draws),
-            clean.contiguous(memory_format=torch.channels_last),
-            draws.normal("noise", *picture.shape[1:]).contiguous(memory_format=torch.channels_last),
+            clean.contiguous(),
+            draws.normal("noise", *picture.shape[1:]),
             self.times(draws),
         )
 
@@ -100,7 +100,10 @@ class Source:
 
     def index(self, numbers: Iterable[int]) -> Tensor:
         """Numbers as a tensor on the device."""
-        return torch.tensor(list(numbers), dtype=torch.int64).to(self.device, non_blocking=True)
+        # Only from pinned memory does a GPU fetch them later, without letting this process wait for it.
+        pinned = self.device.type == "cuda"
+        found = torch.tensor(list(numbers), dtype=torch.int64, pin_memory=pinned)
+        return found.to(self.device, non_blocking=True)
 
 
 def open_source(options: Options, device: torch.device, *, with_banks: bool = False) -> Source:

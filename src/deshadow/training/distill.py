@@ -90,10 +90,6 @@ def main(arguments: Sequence[str] | None = None) -> Path:
 def distill(options: Distillation) -> Path:
     """Train a student to its end, or to a pause, and compare it with its teacher; the folder of the run."""
     teacher, source = load_teacher(options), open_source(options, device_of(options))
-    if options.compiled if options.compiled is not None else source.device.type == "cuda":
-        for network in (teacher.denoiser, teacher.guide):
-            if network is not None:
-                network.compile()
     task = replace(REMOVAL, criterion=partial(Taught, teacher=teacher))
     train(options, task=task, source=source)
     if int(os.environ.get("RANK", "0")) == 0 and read_log(options.out)[-1]["kind"] == "end":

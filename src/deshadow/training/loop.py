@@ -13,9 +13,12 @@ from torch.nn.parallel import DistributedDataParallel
 
 from deshadow import checkpoint
 from deshadow.config import ModelConfig
+from deshadow.nn.blocks import NarrowNorm
 from deshadow.nn.lfg import LFGDiffusion
 from deshadow.training.journal import LOG, Journal, bar, clock
+from deshadow.training.muon import Muon
 from deshadow.training.options import Options
+from deshadow.training.recorded import Gradients, RecordedGradients
 from deshadow.training.state import STATE, WEIGHTS, State, load_snapshot
 from deshadow.training.tasks import Task, task_of
 from deshadow.training.world import World, joined
@@ -68,7 +71,7 @@ class Run:
         if world.leads:
             options.out.mkdir(parents=True, exist_ok=True)
         self.journal = Journal(options.out, quiet=not world.leads)
-        self.criterion = self.wrapped()
+        self.gradients = self.wrapped()
         self.began, self.checked = time.monotonic(), (self.state.images, self.state.elapsed)
         self.resumed = self.saved = self.state.elapsed
         self.standstill = self.state.standstill
@@ -79,18 +82,21 @@ class Run:
         self.rollbacks = 0
         self.scores: Any = None
 
-    def wrapped(self) -> Any:
-        """The model with its losses, compiled and spread as the options and the machine have it."""
+    def wrapped(self) -> Gradients:
+        """The way from a batch to gradients, compiled, recorded and spread as options and machine have it."""
         options, on_gpu = self.options, self.world.device.type == "cuda"
         criterion = self.task.criterion(self.state.model, options).to(self.world.device)
+        torch.backends.cudnn.benchmark = on_gpu
         if options.compiled if options.compiled is not None else on_gpu:
-            # The networks, not the losses around them: both stages then share what was compiled.
-            for network in self.task.networks(self.state.model):
-                network.compile(options={"force_layout_optimization": True})  # channels last throughout
+            # What lies between the convolutions gains the most; whole networks take minutes to compile.
+            for part in criterion.modules():
+                if isinstance(part, NarrowNorm):
+                    part.compile(dynamic=True)
         if self.world.size > 1:
             # With lag or guidance that a stage leaves out, some parameters get no gradient.
             criterion = DistributedDataParallel(criterion, find_unused_parameters=True)
-        return criterion
+        recorded = on_gpu and self.world.size == 1
+        return (RecordedGradients if recorded else Gradients)(criterion, self.precision)
 
     def go(self) -> Any:
         """Train until the end, a pause or a signal."""
@@ -124,19 +130,17 @@ class Run:
             group["lr"] = options.rate * rate_at(options, self.progress(), state.images)
         torch.manual_seed((options.seed << 40) + state.images + world.rank)  # for dropout, if there is any
         batch = self.source.batch(state.images + world.rank * share, share)
-        with self.precision():
-            losses = self.criterion(batch, self.stage() == 1)
-        losses.total.backward()
+        losses = self.gradients(batch, self.stage() == 1)
         guide = state.model.guide if isinstance(state.model, LFGDiffusion) else None
         if options.lag and state.steps % (options.lag + 1) < options.lag and guide is not None:
             guide.zero_grad(set_to_none=True)
         torch.nn.utils.clip_grad_norm_(state.model.parameters(), options.clip)
         state.optimizer.step()
-        state.optimizer.zero_grad(set_to_none=True)
+        state.model.zero_grad(set_to_none=True)
         state.images += options.batch
         state.steps += 1
         state.follow(options.batch, options.ema)
-        self.sums += torch.stack([loss.detach().float() for loss in losses])
+        self.sums += torch.stack([loss.float() for loss in losses])
 
     def progress(self) -> float:
         """How much of the run is done, 0 to 1: in images, in minutes, or in whichever is further."""
@@ -249,19 +253,21 @@ def new_state(options: Options, world: World) -> State:
     torch.manual_seed(options.seed)
     model = task_of(options).model(options)
     saved = load_snapshot(options.out, options.config) if options.resume else None
-    model = model.to(world.device).train()
+    layout = torch.channels_last if world.device.type == "cuda" else torch.contiguous_format
+    model = model.to(world.device, memory_format=layout).train()
     average = deepcopy(model).eval().requires_grad_(requires_grad=False)
-    optimizer = torch.optim.AdamW(
-        model.parameters(),
-        lr=options.rate,
-        betas=(0.9, 0.99),
-        weight_decay=options.weight_decay,
-        fused=world.device.type == "cuda",
-    )
-    state = State(model, average, optimizer)
+    state = State(model, average, new_optimizer(options, model, world))
     if saved is not None:
         state.restore(saved)
     return state
+
+
+def new_optimizer(options: Options, model: torch.nn.Module, world: World) -> torch.optim.AdamW:
+    """Muon or AdamW, as the options have it."""
+    rate, decay, fused = options.rate, options.weight_decay, world.device.type == "cuda"
+    if options.optimizer == "muon":
+        return Muon(model, lr=rate, weight_decay=decay, fused=fused)
+    return torch.optim.AdamW(model.parameters(), lr=rate, betas=(0.9, 0.99), weight_decay=decay, fused=fused)
 
 
 def share_by_clock(images: int, checked: int, elapsed: float, standstill: float, budget: float) -> float:

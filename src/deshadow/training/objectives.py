@@ -5,6 +5,7 @@ from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from deshadow.data.light import lab
 from deshadow.nn.lfg import LFGDiffusion, invariant_colour
@@ -12,6 +13,9 @@ from deshadow.prediction import clean_from, diffuse, target
 
 LAB_RANGE = 50.0
 """What counts in LAB as 1 does in [-1, 1]: half of the lightness."""
+
+DETAIL = 8
+"""Side of the squares in which the strength of detail is compared, in pixels."""
 
 
 class Batch(NamedTuple):
@@ -43,6 +47,8 @@ class Objective:
     """Over timesteps: all alike, or P2 with γ = k = 1 as in the paper's appendix B."""
     lab: float = 0.0
     """Weight of the error in LAB beside that in RGB, for what predicts the picture itself."""
+    detail: float = 0.0
+    """Weight of the error in how strong detail is in each place, beside where exactly it lies."""
     emphasis: float = 0.0
     """How much more an error under the mask weighs than one outside it."""
     invariant: float = 0.1
@@ -104,11 +110,13 @@ class Criterion(nn.Module):
         return weighted.mean()
 
     def picture_error(self, found: Tensor, clean: Tensor) -> Tensor:
-        """(B, 3, H, W): how far pictures in [-1, 1] lie from the clean ones, in RGB and in LAB."""
+        """(B, 3, H, W): how far pictures in [-1, 1] lie from the clean ones, in RGB, LAB and detail."""
         error = self.normed(found - clean)
         if self.objective.lab:
             one, other = (lab(((each + 1) / 2).clamp(0, 1)) for each in (found, clean))
             error = error + self.objective.lab * self.normed((one - other) / LAB_RANGE)
+        if self.objective.detail:
+            error = error + self.objective.detail * self.normed(detail(found) - detail(clean))
         return error
 
     def normed(self, difference: Tensor) -> Tensor:
@@ -129,6 +137,19 @@ class Criterion(nn.Module):
             clean = self.model.encode(batch.clean, torch.zeros_like(batch.mask))
         assert clean is not None
         return self.objective.invariant * invariant_loss(guidance, clean)
+
+
+def detail(picture: Tensor) -> Tensor:
+    """(B, 3, H, W) → (B, 1, H, W): how strong the differences between neighbours are, square by square.
+
+    The pictures of a pair are seldom aligned to the pixel. What is closest to the truth on average is
+    then blurred; the strength of its detail is not.
+    """
+    grey = picture.mean(dim=1, keepdim=True)
+    across, down = grey.diff(dim=3), grey.diff(dim=2)
+    squares = F.pad(across.square(), (0, 1)) + F.pad(down.square(), (0, 0, 0, 1))
+    strength = (F.avg_pool2d(squares, DETAIL) + 1e-4).sqrt()
+    return F.interpolate(strength, size=picture.shape[-2:])
 
 
 def invariant_loss(latent: Tensor, clean_latent: Tensor) -> Tensor:

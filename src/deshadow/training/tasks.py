@@ -22,8 +22,6 @@ class Task:
 
     model: Callable[[Options], Any]
     """A model to begin with."""
-    networks: Callable[[Any], list[nn.Module]]
-    """Its parts that are worth compiling."""
     source: Callable[[Options, torch.device], Any]
     """Has `batch(first, count)`."""
     criterion: Callable[[Any, Options], nn.Module]
@@ -65,7 +63,6 @@ def new_detector(options: Options) -> ShadowDetector:
 
 REMOVAL = Task(
     model=new_remover,
-    networks=lambda model: [part for part in (model.denoiser, model.guide) if part is not None],
     source=batches.open_source,
     criterion=lambda model, options: objectives.Criterion(model, options),
     losses=objectives.Losses._fields,
@@ -78,7 +75,6 @@ REMOVAL = Task(
 )
 DETECTION = Task(
     model=new_detector,
-    networks=lambda model: [model.unet],
     source=detection.open_views,
     criterion=lambda model, _: detection.Criterion(model),
     losses=detection.Losses._fields,

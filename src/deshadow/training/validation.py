@@ -28,6 +28,8 @@ class Validation(NamedTuple):
     all: float
     psnr: float
     """Of the whole picture in RGB, averaged over pictures."""
+    sharpness: float
+    """Gradient energy in the shadow, result to truth: below 1 the result is blurred."""
     latent_deviation: float
     """Spatial standard deviation of the latent before it is standardised: near 0 it has collapsed."""
     latent_worth: float
@@ -50,15 +52,16 @@ def validate(model: LFGDiffusion, pairs: Pairs, steps: int = 1, seed: int = 0) -
     if model.config.guidance == "latent":
         deviation = latent_deviation(model, pairs)
         worth = errors(remove(WithoutLatent(model, device), pairs, steps, seed), pairs)[0] - shadow
-    return Validation(shadow, non_shadow, everywhere, psnr(removed, pairs.clean), deviation, worth)
+    decibels, sharp = psnr(removed, pairs.clean), sharpness(removed, pairs)
+    return Validation(shadow, non_shadow, everywhere, decibels, sharp, deviation, worth)
 
 
 def describe(scores: Validation) -> str:
     """A validation in one line."""
     return (
         f"LAB error {scores.shadow:.2f} in the shadow, {scores.non_shadow:.2f} outside, "
-        f"{scores.all:.2f} in all; {scores.psnr:.2f} dB; latent deviation {scores.latent_deviation:.3f}, "
-        f"worth {scores.latent_worth:+.2f}"
+        f"{scores.all:.2f} in all; {scores.psnr:.2f} dB; sharpness {scores.sharpness:.2f}; "
+        f"latent deviation {scores.latent_deviation:.3f}, worth {scores.latent_worth:+.2f}"
     )
 
 
@@ -116,3 +119,17 @@ def psnr(removed: Tensor, clean: Tensor) -> float:
     """Peak signal-to-noise ratio of 8-bit pictures, averaged over them."""
     squares = (removed.float() - clean.float()).square().mean(dim=(1, 2, 3)).clamp(min=1e-4)
     return float((10 * torch.log10(255**2 / squares)).mean())
+
+
+def sharpness(removed: Tensor, pairs: Pairs) -> float:
+    """Energy of the lightness's gradients in the shadows of all pictures, result to truth; 0 without any."""
+    sums = torch.zeros(2, dtype=torch.float64, device=removed.device)
+    for first in range(0, len(removed), CHUNK):
+        part = slice(first, first + CHUNK)
+        inside = pairs.mask[part]
+        for which, pictures in enumerate((removed, pairs.clean)):
+            lightness = lab(pictures[part] / 255)[:, :1]
+            for axis in (2, 3):
+                both = inside.unfold(axis, 2, 1).all(dim=-1)
+                sums[which] += (lightness.diff(dim=axis).square() * both).sum()
+    return float(sums[0] / sums[1]) if sums[1] else 0.0

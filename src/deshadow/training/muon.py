@@ -1,0 +1,83 @@
+"""Muon (Jordan et al., 2024): momentum made orthogonal, so that a step goes as far in every direction."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import Parameter
+from torch.nn import functional as F
+
+from deshadow.nn.unet import UNet
+
+MOMENTUM = 0.95
+COEFFICIENTS = 3.4445, -4.7750, 2.0315
+"""Of the Newton-Schulz iteration: five rounds bring all singular values near 1, from wherever they were."""
+ROUNDS = 5
+LIKE_ADAM = 0.2
+"""Root mean square of a step of rate 1: about that of AdamW, so that both take the same rate."""
+
+
+class Muon(torch.optim.AdamW):
+    """Muon for the weights between a network's first and last layer, AdamW for everything else."""
+
+    def __init__(self, model: nn.Module, *, lr: float, weight_decay: float, fused: bool) -> None:
+        self.matrices = inner_matrices(model)
+        chosen = set(self.matrices)
+        others = [each for each in model.parameters() if each not in chosen]
+        super().__init__(others, lr=lr, betas=(0.9, 0.99), weight_decay=weight_decay, fused=fused)
+
+    @torch.no_grad()
+    def step(self, closure: None = None) -> None:  # type: ignore[override]
+        """One step of all parameters that have a gradient."""
+        super().step(closure)
+        rate, decay = (self.param_groups[0][name] for name in ("lr", "weight_decay"))
+        moving: list[Tensor] = [each for each in self.matrices if each.grad is not None]
+        for each in moving:
+            self.state[each].setdefault("exp_avg", torch.zeros_like(each))
+        momenta = [self.state[each]["exp_avg"] for each in moving]
+        gradients = [each.grad for each in moving if each.grad is not None]
+        torch._foreach_lerp_(momenta, gradients, 1 - MOMENTUM)
+        ahead = torch._foreach_lerp(gradients, momenta, MOMENTUM)
+        steps = [step.mul_(LIKE_ADAM * max(step.shape) ** 0.5) for step in orthogonalised(ahead)]
+        torch._foreach_mul_(moving, 1 - rate * decay)
+        torch._foreach_add_(
+            moving, [step.reshape(each.shape) for step, each in zip(steps, moving, strict=True)], alpha=-rate
+        )
+
+
+def orthogonalised(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Each tensor as a matrix of its first axis by all others, made orthogonal.
+
+    Matrices of about one size are filled up with zeros, which change nothing, and done together.
+    """
+    matrices = [each.flatten(1) for each in tensors]
+    wide = [each.mT if len(each) > each.shape[1] else each for each in matrices]
+    together: dict[tuple[int, ...], list[int]] = {}
+    for place, each in enumerate(wide):
+        together.setdefault(tuple(1 << (length - 1).bit_length() for length in each.shape), []).append(place)
+    for (height, width), places in together.items():
+        filled = [F.pad(wide[k], (0, width - wide[k].shape[1], 0, height - len(wide[k]))) for k in places]
+        for place, found in zip(places, orthogonal(torch.stack(filled)), strict=True):
+            rows, columns = wide[place].shape
+            part = found[:rows, :columns]
+            matrices[place] = part.mT if wide[place].shape != matrices[place].shape else part
+    return matrices
+
+
+def orthogonal(wide: Tensor) -> Tensor:
+    """(N, h, w), h ≤ w → the same with singular values near 1, by a polynomial that needs products alone."""
+    a, b, c = COEFFICIENTS
+    x = wide / (wide.norm(dim=(1, 2), keepdim=True) + 1e-7)
+    x = x.bfloat16() if x.is_cuda else x
+    for _ in range(ROUNDS):
+        square = x @ x.mT
+        x = torch.baddbmm(x, torch.baddbmm(square, square, square, beta=b, alpha=c), x, beta=a)
+    found: Tensor = x.to(wide.dtype)
+    return found
+
+
+def inner_matrices(model: nn.Module) -> list[Parameter]:
+    """The weights of convolutions and linear layers, but those at the ends of a U-Net."""
+    ends = [end for part in model.modules() if isinstance(part, UNet) for end in (part.stem, part.out)]
+    outer = {each for end in ends for each in end.parameters()}
+    return [each for each in model.parameters() if each.ndim > 1 and each not in outer]

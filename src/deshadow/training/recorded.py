@@ -1,0 +1,72 @@
+"""Forward and backward as one CUDA graph: a step of many small kernels, started at once."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+import torch
+from torch import Tensor, nn
+
+SETTLING = 3
+"""Steps that run as they are, until kernels are compiled and chosen; the next one is recorded."""
+
+
+class Gradients:
+    """Calling it gives the losses of a batch, and leaves their gradients at the model's parameters."""
+
+    def __init__(self, criterion: nn.Module, precision: Callable[[], AbstractContextManager[object]]) -> None:
+        self.criterion, self.precision = criterion, precision
+
+    def __call__(self, batch: tuple[Tensor, ...], pretraining: bool) -> tuple[Tensor, ...]:
+        """The losses, of which the first is derived."""
+        with self.precision():
+            losses: tuple[Tensor, ...] = self.criterion(batch, pretraining)
+        losses[0].backward()  # type: ignore[no-untyped-call]
+        return tuple(each.detach() for each in losses)
+
+
+class RecordedGradients(Gradients):
+    """The same on a GPU, recorded once for each stage and each shape of batch, then replayed."""
+
+    def __init__(self, criterion: nn.Module, precision: Callable[[], AbstractContextManager[object]]) -> None:
+        super().__init__(criterion, precision)
+        self.parameters = list(criterion.parameters())
+        self.stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        self.kind: tuple[object, ...] = ()
+        self.settled = 0
+        self.graph: torch.cuda.CUDAGraph | None = None
+
+    def __call__(self, batch: tuple[Tensor, ...], pretraining: bool) -> tuple[Tensor, ...]:
+        """The losses; overwritten by the next call, as the gradients are."""
+        kind = (pretraining, *(each.shape for each in batch))
+        if kind != self.kind:
+            self.kind, self.settled, self.graph = kind, 0, None
+        if self.graph is None and self.settled == SETTLING:
+            self.record(batch, pretraining)
+        if self.graph is None:
+            self.settled += 1
+            return self.beside(batch, pretraining)
+        for place, value in zip(self.batch, batch, strict=True):
+            place.copy_(value)
+        self.graph.replay()
+        for parameter, gradient in zip(self.parameters, self.gradients, strict=True):
+            parameter.grad = gradient
+        return self.losses
+
+    def beside(self, batch: tuple[Tensor, ...], pretraining: bool) -> tuple[Tensor, ...]:
+        """One call that is not recorded, on the stream that recordings are made on."""
+        self.stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self.stream):
+            losses = super().__call__(batch, pretraining)
+        torch.cuda.current_stream().wait_stream(self.stream)
+        return losses
+
+    def record(self, batch: tuple[Tensor, ...], pretraining: bool) -> None:
+        """Note down all kernels of a step; none of them runs."""
+        self.batch = type(batch)._make(each.clone() for each in batch)  # type: ignore[attr-defined]
+        for parameter in self.parameters:
+            parameter.grad = None
+        torch.cuda.synchronize()
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph, stream=self.stream):
+            self.losses = super().__call__(self.batch, pretraining)
+        self.gradients = [parameter.grad for parameter in self.parameters]
