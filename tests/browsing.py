@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from serving import decoded, encoded, scene
 from standin import StandIn
 
-from deshadow.remover import Options, Progress, Relit
+from deshadow.options import Options
+from deshadow.remover import Relit
+from deshadow.ways import Progress
 
 if TYPE_CHECKING:
     from playwright.sync_api import FilePayload, Locator, Page

@@ -404,7 +404,7 @@ def test_weights_that_are_not_there_are_said_once(tmp_path: Path, capsys: pytest
 SLOW = """
 import sys, time
 from pathlib import Path
-from deshadow import files, remover
+from deshadow import files, remover, ways
 from deshadow.cli import main
 stage, begun, *arguments = sys.argv[1:]
 if stage == "work":
@@ -412,7 +412,7 @@ if stage == "work":
         Path(begun).touch()
         while True:
             time.sleep(0.02)
-            progress(remover.Progress(0.5, "quick"))
+            progress(ways.Progress(0.5, "quick"))
     remover.Remover.relight = relight
 else:
     def fsync(number):

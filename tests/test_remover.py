@@ -13,7 +13,9 @@ from PIL import Image
 from deshadow.arrays import Array
 from deshadow.colour import lab
 from deshadow.evaluation.metrics import gradient_energy, lab_difference
-from deshadow.remover import Options, Progress, Remover, options_from
+from deshadow.options import Options, options_from
+from deshadow.remover import Remover
+from deshadow.ways import Progress
 
 LEFT = (0.25, 0.28, 0.34)
 

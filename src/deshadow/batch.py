@@ -19,11 +19,13 @@ from deshadow import sheets
 from deshadow.files import deliver, hush, silenced
 from deshadow.jobs import STREAM, Job, check_places, make_folder, plan
 from deshadow.kinds import open_mask
+from deshadow.options import Options
 from deshadow.outcomes import Outcome, report_text, residual, say
 from deshadow.photo import Photo, format_of, read
 from deshadow.photo.writing import written_format
-from deshadow.remover import Options, Progress, Relit, Remover
+from deshadow.remover import Relit, Remover
 from deshadow.streams import write_out
+from deshadow.ways import Progress
 
 
 @dataclass(frozen=True, slots=True)

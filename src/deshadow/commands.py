@@ -101,7 +101,8 @@ def remove(
     if unknown := [each for each in photos if each.startswith("-") and each != "-"]:
         raise ValueError(f"unknown option {unknown[0]}: deshadow --help lists them")
     from deshadow import batch
-    from deshadow.remover import Remover, options_from
+    from deshadow.options import options_from
+    from deshadow.remover import Remover
 
     given: dict[str, Any] = {
         "mode": mode,

@@ -16,7 +16,7 @@ from deshadow.photo import Photo, format_of, read
 from deshadow.photo.formats import FORMATS
 
 if TYPE_CHECKING:
-    from deshadow.remover import Options
+    from deshadow.options import Options
 
 LOSSY_NOTE = "elsewhere {format} differs by {mean:.2f} of 255 on average, {most} at most"
 

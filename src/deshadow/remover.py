@@ -1,93 +1,22 @@
 """From a photo to the same photo without its shadows: finds, plans, removes."""
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields
-from numbers import Integral, Real
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from deshadow import detect, masks, relight, windows
-from deshadow.backends import Backend, Detector, condition, open_backend, open_detector
-from deshadow.fields import Field, fit_within
-from deshadow.masks import SEEN, Chosen, Labels
-from deshadow.sampling import Sampler, sample
+from deshadow import detect, masks
+from deshadow.backends import Backend, Detector, open_backend, open_detector
+from deshadow.fields import Field
+from deshadow.masks import Chosen, Labels
+from deshadow.options import Options, options_from
+from deshadow.ways import Progress, Report, laid_over, quick, removal
 
-Mode = Literal["quick", "removal"]
-Solver = Literal["ddim", "dpm"]
-Stage = Literal["detect", "quick", "windows"]
 Image = TypeVar("Image")
-
-_SAMPLERS: dict[Solver, Sampler] = {"ddim": "ddim", "dpm": "dpm++"}
-WINDOWED = 1280
-"""Longer side, at the most, of the picture that windows are laid over."""
-
-
-@dataclass(frozen=True)
-class Options:
-    """What can be chosen about a removal."""
-
-    mode: Mode = "quick"
-    """quick: one pass over the whole picture, reduced. removal: windows over the shadow besides."""
-    dilate: int = 15
-    """Pixels by which the mask grows, of a picture whose longer side is 512; 15 is as in training."""
-    feather: float = 4.0
-    """Pixels, of the same picture, over which the removal fades beyond the dilated mask."""
-    strength: float = 1.0
-    """Share of the missing light that is given back, from 0 to 1."""
-    steps: int = 1
-    """Of the sampler."""
-    sampler: Solver = "ddim"
-    seed: int = 0
-    """Of the noise."""
-    at: tuple[tuple[int, int], ...] = ()
-    """Points x, y: only the shadows under them."""
-    instance: tuple[int, ...] = ()
-    """Numbers of shadows, 1 being the largest: only these."""
-    exclude: tuple[int, ...] = ()
-    """Numbers of shadows that stay."""
-    invert_mask: bool = False
-    """The given mask is bright outside the shadow."""
-    threshold: float = 0.5
-    """Probability from which on a pixel counts as shadow, where no mask is given."""
-
-    def __post_init__(self) -> None:
-        for name, chosen, choices in (("mode", self.mode, Mode), ("sampler", self.sampler, Solver)):
-            if chosen not in get_args(choices):
-                raise ValueError(f"unknown {name} {chosen!r}: choose from {', '.join(get_args(choices))}")
-        for name, least, most in (
-            ("dilate", 0, 256),
-            ("feather", 0, 256),
-            ("strength", 0, 1),
-            ("steps", 1, 1000),
-            ("seed", 0, 2**63 - 1),
-            ("threshold", 0, 1),
-        ):
-            value: Any = getattr(self, name)
-            whole = name not in ("feather", "strength", "threshold")
-            fits: bool = isinstance(value, Integral if whole else Real)
-            if not fits:
-                raise ValueError(f"{name} is {value!r}: it must be a {'whole ' * whole}number")
-            if not least <= value <= most:  # which also refuses what is not a number
-                raise ValueError(f"{name} is {value}: it must be from {least} to {most}")
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a removal is."""
-
-    share: float
-    """Of the whole work, from 0 to 1."""
-    stage: Stage
-    done: int = 0
-    """Windows."""
-    total: int = 0
-    preview: Callable[[], Field] | None = None
-    """Gives the (H, W, 3) picture so far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +33,6 @@ class Relit:
     def over(self, pixels: Field) -> Field:
         """(H, W, 3) → the result laid over the photo; where the weight is 0, the photo's own values."""
         return laid_over(pixels, self.pixels, self.weight)
-
-
-Report = Callable[[Progress], None]
 
 
 class Remover:
@@ -222,92 +148,6 @@ class Remover:
 def remove(image: Image, mask: Any = None, **options: Any) -> Image:
     """`Remover().remove` with the shipped weights, which stay open for the next call."""
     return _shipped().remove(image, mask, **options)
-
-
-def options_from(given: dict[str, Any]) -> Options:
-    """Options by name; where several can be given, a list or just one is welcome."""
-    known = {field.name for field in fields(Options)}
-    if unknown := sorted(set(given) - known):
-        raise ValueError(f"unknown option {unknown[0]!r}: choose from {', '.join(sorted(known))}")
-    return Options(**{name: _several(name, value) for name, value in given.items()})
-
-
-def quick(backend: Backend, pixels: Field, chosen: Chosen, weight: Field, options: Options) -> Field:
-    """(H, W, 3): the photo relit as the network would have the whole of it, reduced."""
-    height, width = fit_within(pixels.shape[:2], SEEN)
-    shadow = relight.reduced(pixels, height, width)
-    mask = masks.seen_mask(chosen, options.dilate, height, width)
-    picture = np.ascontiguousarray((shadow * 2 - 1).transpose(2, 0, 1)[None])
-    denoise = condition(backend, picture, mask[None, None])
-    noise = np.random.default_rng(options.seed).standard_normal(picture.shape).astype(np.float32)
-    sampler = _SAMPLERS[options.sampler]
-    found = sample(denoise, noise, backend.config.schedule, steps=options.steps, sampler=sampler)
-    clean = ((found[0].transpose(1, 2, 0) + 1) / 2).clip(0, 1)
-    relighting = relight.fit(shadow, clean, relight.reduced(weight, height, width))
-    return relight.apply(relighting, pixels, weight, options.strength)
-
-
-def removal(
-    backend: Backend,
-    pixels: Field,
-    chosen: Chosen,
-    weight: Field,
-    relit: Field,
-    options: Options,
-    report: Report,
-) -> Field:
-    """(H, W, 3): the photo relit as windows over the shadow would have it, each started from Quick."""
-    height, width = fit_within(pixels.shape[:2], WINDOWED)
-    shadow, start, seen = (relight.reduced(field, height, width) for field in (pixels, relit, weight))
-    reach = round(options.dilate * max(height, width) / SEEN)
-    mask = masks.seen_mask(chosen, reach, height, width)
-    start = laid_over(shadow, start, seen)
-    places = windows.lay_out(seen)
-
-    def carried(clean: Field) -> Field:
-        return relight.apply(relight.fit(shadow, clean, seen), pixels, weight, options.strength)
-
-    refined: Callable[[], Field] = lambda: start  # noqa: E731
-    report(Progress(0.2, "windows", 0, len(places), lambda: laid_over(pixels, relit, weight)))
-    states = windows.refine(
-        backend,
-        shadow,
-        start,
-        mask,
-        places,
-        steps=options.steps,
-        sampler=_SAMPLERS[options.sampler],
-        seed=options.seed,
-    )
-    for done, refined in enumerate(states, start=1):
-
-        def preview(state: Callable[[], Field] = refined) -> Field:
-            return laid_over(pixels, carried(state()), weight)
-
-        report(Progress(0.2 + 0.75 * done / len(places), "windows", done, len(places), preview))
-    return carried(refined())
-
-
-def laid_over(pixels: Field, result: Field, weight: Field) -> Field:
-    """(H, W, 3), (H, W, 3), (H, W) → the result over the picture; where the weight is 0, the picture."""
-    mixed = pixels.astype(np.float32, copy=True)
-    touched = weight > 0
-    mixed[touched] += weight[touched][:, None] * (result[touched] - mixed[touched])
-    return mixed
-
-
-def _several(name: str, value: Any) -> Any:
-    """A list as a tuple, and a single point or number as one of several."""
-    try:
-        if name == "at":
-            points = (value,) if len(value) == 2 and not any(np.ndim(each) for each in value) else value
-            return tuple((int(x), int(y)) for x, y in points)
-        if name in ("instance", "exclude"):
-            return tuple(int(each) for each in np.atleast_1d(value).tolist())
-    except (TypeError, ValueError) as error:
-        wanted = "points x, y" if name == "at" else "numbers of shadows"
-        raise ValueError(f"{name} is {value!r}: give {wanted}") from error
-    return value
 
 
 _SHIPPED: list[Remover] = []

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deshadow.backends import Backend
-from deshadow.remover import Options, Remover
+from deshadow.options import Options
+from deshadow.remover import Remover
 
 Pixels = NDArray[np.uint8]
 

@@ -70,7 +70,7 @@ class Norm(nn.GroupNorm):
 
     def forward(self, x: Tensor, modulation: Tensor | None = None) -> Tensor:
         """`modulation` (B, 2 C) holds scales, then shifts."""
-        if torch.is_autocast_enabled(x.device.type):
+        if x.dtype != torch.float32:
             # As views, since what is compiled would take each parameter's length for a constant.
             affine = self.weight[None], self.bias[None]
             narrow: Tensor = self.narrow(x, *affine, modulation, self.num_groups, self.eps)

@@ -10,14 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deshadow.masks import under
+from deshadow.options import Options
 from deshadow.photo import Photo
-from deshadow.remover import Options, Progress, Relit
+from deshadow.remover import Relit
 from deshadow.serve import pictures
 from deshadow.serve.layers import layer, load
 from deshadow.serve.queue import Task
 from deshadow.serve.refusal import Refusal
 from deshadow.serve.shadows import MOST, shadows
 from deshadow.serve.store import Entry, Job, remove_files, write
+from deshadow.ways import Progress
 
 _PREVIEW_PAUSE = 0.7
 """Seconds between previews at least."""

@@ -4,8 +4,9 @@ import math
 import signal
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import torch
@@ -96,7 +97,9 @@ class Run:
             # With lag or guidance that a stage leaves out, some parameters get no gradient.
             criterion = DistributedDataParallel(criterion, find_unused_parameters=True)
         recorded = on_gpu and self.world.size == 1
-        return (RecordedGradients if recorded else Gradients)(criterion, self.precision)
+        # Nothing in it may lead back to the run: whoever waits for processes must go before they part.
+        narrowing = partial(precision, options, self.world.device.type)
+        return (RecordedGradients if recorded else Gradients)(criterion, narrowing)
 
     def go(self) -> Any:
         """Train until the end, a pause or a signal."""
@@ -241,11 +244,11 @@ class Run:
             self.task.draw(self.state.average, self.held, self.options, self.options.out / "samples.png")
         self.journal.write("end", self.state.images, elapsed=self.state.elapsed)
 
-    def precision(self) -> Any:
-        """Autocast to bfloat16, where that is wanted."""
-        device = self.world.device.type
-        wanted = self.options.bfloat16 if self.options.bfloat16 is not None else device == "cuda"
-        return torch.autocast(device, torch.bfloat16) if wanted else nullcontext()
+
+def precision(options: Options, device: str) -> AbstractContextManager[object]:
+    """Autocast to bfloat16, where that is wanted."""
+    wanted = options.bfloat16 if options.bfloat16 is not None else device == "cuda"
+    return torch.autocast(device, torch.bfloat16) if wanted else nullcontext()
 
 
 def new_state(options: Options, world: World) -> State:

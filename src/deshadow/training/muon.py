@@ -33,16 +33,17 @@ class Muon(torch.optim.AdamW):
         rate, decay = (self.param_groups[0][name] for name in ("lr", "weight_decay"))
         moving: list[Tensor] = [each for each in self.matrices if each.grad is not None]
         for each in moving:
-            self.state[each].setdefault("exp_avg", torch.zeros_like(each))
+            if not self.state[each]:
+                self.state[each]["exp_avg"] = torch.zeros_like(each)
         momenta = [self.state[each]["exp_avg"] for each in moving]
         gradients = [each.grad for each in moving if each.grad is not None]
         torch._foreach_lerp_(momenta, gradients, 1 - MOMENTUM)
         ahead = torch._foreach_lerp(gradients, momenta, MOMENTUM)
-        steps = [step.mul_(LIKE_ADAM * max(step.shape) ** 0.5) for step in orthogonalised(ahead)]
+        steps = orthogonalised(ahead)
+        torch._foreach_mul_(steps, [LIKE_ADAM * max(step.shape) ** 0.5 for step in steps])
         torch._foreach_mul_(moving, 1 - rate * decay)
-        torch._foreach_add_(
-            moving, [step.reshape(each.shape) for step, each in zip(steps, moving, strict=True)], alpha=-rate
-        )
+        shaped = [step.reshape(each.shape) for step, each in zip(steps, moving, strict=True)]
+        torch._foreach_add_(moving, shaped, alpha=-rate)
 
 
 def orthogonalised(tensors: Sequence[Tensor]) -> list[Tensor]:
