@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 import torch
 from random_models import random_model
+from skimage import data
+from skimage.filters import gaussian
 
+import deshadow
 from deshadow import checkpoint
 from deshadow.backends import Backend, OnnxBackend, TorchBackend, condition, open_detector
-from deshadow.colour import lab
+from deshadow.colour import encode, lab, linear
 from deshadow.config import PRESETS
 from deshadow.data.procedural import draw_backgrounds, draw_occluders
 from deshadow.data.synth import synthesise
@@ -53,6 +56,19 @@ def test_the_shipped_remover_takes_three_quarters_of_a_shadow_away(runtime: Call
     picture = scene()[0]
     assert error(picture) > 10
     assert error(removed(runtime("light"))) < error(picture) / 4
+
+
+@pytest.mark.parametrize("mode", ["quick", "removal"])
+@pytest.mark.parametrize("name", ["brick", "coffee", "gravel"])
+def test_a_photo_keeps_its_colour_where_a_shadow_was(name: str, mode: str) -> None:
+    photo = getattr(data, name)()
+    clean = photo if photo.ndim == 3 else np.stack(3 * [photo], axis=-1)
+    rows, columns = np.ogrid[: clean.shape[0], : clean.shape[1]]
+    mask = (rows / clean.shape[0] - 0.5) ** 2 + (columns / clean.shape[1] - 0.5) ** 2 < 0.06
+    share = 1 - gaussian(mask.astype(float), 2)[..., None] * (1 - np.array([0.28, 0.32, 0.38]))
+    result = deshadow.remove(encode(linear(clean) * share), mask, mode=mode)
+    means = [lab(picture)[mask].mean(axis=0) for picture in (result, clean)]
+    assert np.linalg.norm(means[0] - means[1]) < 3
 
 
 def test_random_weights_do_not() -> None:

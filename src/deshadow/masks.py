@@ -139,10 +139,18 @@ def reach(chosen: Chosen, dilate: int, feather: float) -> Field:
 def seen_mask(chosen: Chosen, dilate: int, height: int, width: int) -> Mask:
     """(height, width): the mask as the network sees it, dilated as in training, without what is to stay."""
     mask = widened(resized(chosen.mask, height, width, Image.Resampling.BOX).clip(0, 1), dilate)
-    if chosen.barrier is not None:
-        kept = resized(chosen.barrier.astype(np.float32), height, width, Image.Resampling.BOX)
-        mask = np.where(kept > 0.5, np.float32(0), mask)
-    return mask
+    kept = seen_barrier(chosen, height, width)
+    return mask if kept is None else np.where(kept, np.float32(0), mask)
+
+
+def seen_barrier(chosen: Chosen, height: int, width: int) -> NDArray[np.bool_] | None:
+    """(height, width): what is to stay, if anything is."""
+    if chosen.barrier is None:
+        return None
+    kept: NDArray[np.bool_] = (
+        resized(chosen.barrier.astype(np.float32), height, width, Image.Resampling.BOX) > 0.5
+    )
+    return kept
 
 
 def _flattened(values: NDArray[np.generic]) -> NDArray[np.generic]:

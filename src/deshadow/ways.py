@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from deshadow import masks, relight, windows
+from deshadow import balance, masks, relight, windows
 from deshadow.backends import Backend, condition
 from deshadow.fields import Field, fit_within
 from deshadow.masks import SEEN, Chosen
@@ -48,7 +48,7 @@ def quick(backend: Backend, pixels: Field, chosen: Chosen, weight: Field, option
     sampler = _SAMPLERS[options.sampler]
     found = sample(denoise, noise, backend.config.schedule, steps=options.steps, sampler=sampler)
     clean = ((found[0].transpose(1, 2, 0) + 1) / 2).clip(0, 1)
-    relighting = relight.fit(shadow, clean, relight.reduced(weight, height, width))
+    relighting = fitted(shadow, clean, relight.reduced(weight, height, width), chosen)
     return relight.apply(relighting, pixels, weight, options.strength)
 
 
@@ -70,7 +70,7 @@ def removal(
     places = windows.lay_out(seen)
 
     def carried(clean: Field) -> Field:
-        return relight.apply(relight.fit(shadow, clean, seen), pixels, weight, options.strength)
+        return relight.apply(fitted(shadow, clean, seen, chosen), pixels, weight, options.strength)
 
     refined: Callable[[], Field] = lambda: start  # noqa: E731
     report(Progress(0.2, "windows", 0, len(places), lambda: laid_over(pixels, relit, weight)))
@@ -91,6 +91,13 @@ def removal(
 
         report(Progress(0.2 + 0.75 * done / len(places), "windows", done, len(places), preview))
     return carried(refined())
+
+
+def fitted(shadow: Field, clean: Field, weight: Field, chosen: Chosen) -> relight.Relighting:
+    """The light that a small result (h, w, 3) has beyond the shadow picture, its colour balanced."""
+    size = weight.shape
+    mask, stays = masks.seen_mask(chosen, 0, *size), masks.seen_barrier(chosen, *size)
+    return balance.balanced(relight.fit(shadow, clean, weight), shadow, mask, stays)
 
 
 def laid_over(pixels: Field, result: Field, weight: Field) -> Field:
