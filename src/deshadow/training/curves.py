@@ -17,6 +17,7 @@ class Panel(NamedTuple):
     logarithmic: bool = False
 
 
+FEW = 12
 REMOVER = (
     Panel("denoiser loss", "train", {"denoiser": ""}, logarithmic=True),
     Panel("encoder loss", "stage two", {"guide": ""}, logarithmic=True),
@@ -74,7 +75,11 @@ def draw_curves(folder: Path, output: Path | None = None) -> Path:
 
 
 def _curve(panel: Any, lines: list[dict[str, Any]], name: str, title: str) -> None:
-    panel.plot([line["images"] / 1000 for line in lines], [line[name] for line in lines], linewidth=1.4)
+    # Few validations are seen as points: one alone is no line at all.
+    style = "o-" if len(lines) <= FEW else "-"
+    panel.plot(
+        [line["images"] / 1000 for line in lines], [line[name] for line in lines], style, linewidth=1.4
+    )
     panel.set_title(title, fontsize=10)
     panel.set_xlabel("thousand images", fontsize=8)
     panel.spines[["top", "right"]].set_visible(False)
