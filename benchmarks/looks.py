@@ -18,7 +18,7 @@ from deshadow.colour import encode, linear
 from deshadow.evaluation.metrics import score
 from deshadow.evaluation.pooling import sharpness
 
-PHOTOS = ("astronaut", "brick", "chelsea", "coffee", "grass", "gravel", "rocket")
+PHOTOS = ("astronaut", "brick", "chelsea", "coffee", "grass", "gravel", "hubble_deep_field", "rocket")
 LIGHTS = {"deep": (0.28, 0.32, 0.38), "faint": (0.5, 0.55, 0.6)}
 """How much of red, green and blue is left in the shadow."""
 

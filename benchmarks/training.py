@@ -1,6 +1,6 @@
 """Training speed: images/s, TFLOP/s, and the share of the time that goes into data.
 
-python benchmarks/training.py [--recipe light] [--batch 192] [--size 256] [--steps 60] [--no-compiled]
+python benchmarks/training.py [--recipe light] [--batch 128] [--size 256] [--steps 60] [--no-compiled]
 """
 
 import argparse

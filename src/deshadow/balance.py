@@ -22,6 +22,7 @@ _SHARE = 0.9
 _SPREAD = 0.05
 """Deviation of the cast along the edge, in logarithms, at which half of that is left."""
 _MOST = 0.25
+"""Logarithm of the largest cast that is taken away."""
 _FEW = 30
 """Pixels of the edge: fewer say nothing."""
 

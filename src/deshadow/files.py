@@ -36,9 +36,8 @@ def silenced(silent: bool = True) -> Iterator[None]:
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Write to the path that this gives: it becomes `path` at the end, or vanishes if anything goes wrong."""
-    beside = path.with_name(
-        f".{uuid.uuid4().hex}.part"
-    )  # short, since the path's own name may be the longest
+    # Short, since the path's own name may be the longest that there can be.
+    beside = path.with_name(f".{uuid.uuid4().hex}.part")
     try:
         yield beside
         with beside.open("rb+") as file:
