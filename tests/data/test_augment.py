@@ -1,14 +1,27 @@
+from dataclasses import replace
 from functools import cache
 
+import numpy as np
 import pytest
 import torch
 
-from deshadow.data.augment import Augmentation, Pairs, augment, dilate, erode, kernel_for
+from deshadow.data.augment import (
+    DEFAULT,
+    FLOOR,
+    Augmentation,
+    Pairs,
+    augment,
+    dilate,
+    erode,
+    kernel_for,
+    vary,
+)
 from deshadow.data.keyed import Draws
+from deshadow.data.light import decode
 from deshadow.data.procedural import draw_backgrounds, draw_occluders
 from deshadow.data.synth import synthesise
 
-STILL = Augmentation(crop=(1.0, 1.0), flip=False, turn=False, exposure=0.0, balance=0.0)
+STILL = Augmentation(crop=(1.0, 1.0), flip=False, turn=False, exposure=0.0, balance=0.0, depth=0.0, tint=0.0)
 
 
 @cache
@@ -37,7 +50,10 @@ def test_flips_and_turns_give_the_eight_positions_of_a_square_alike_for_all_thre
     picture = torch.arange(64, dtype=torch.uint8).view(1, 1, 8, 8).expand(64, 3, 8, 8)
     draws = Draws(0, torch.arange(64))
     turned = augment(
-        Pairs(picture, picture[:, :1] > 40, picture), draws, 8, Augmentation((1, 1), exposure=0, balance=0)
+        Pairs(picture, picture[:, :1] > 40, picture),
+        draws,
+        8,
+        Augmentation((1, 1), exposure=0, balance=0, depth=0, tint=0),
     )
     square = picture[0, 0]
     positions = {
@@ -50,7 +66,9 @@ def test_flips_and_turns_give_the_eight_positions_of_a_square_alike_for_all_thre
 
 def test_light_changes_both_pictures_by_one_gain_in_linear_light() -> None:
     grey = torch.full((8, 3, 16, 16), 100, dtype=torch.uint8)
-    lighter = Augmentation(crop=(1.0, 1.0), flip=False, turn=False, exposure=0.5, balance=0.0)
+    lighter = Augmentation(
+        crop=(1.0, 1.0), flip=False, turn=False, exposure=0.5, balance=0.0, depth=0.0, tint=0.0
+    )
     varied = augment(Pairs(grey, grey[:, :1] > 0, grey), Draws(1, torch.arange(8)), 16, lighter)
     assert torch.equal(varied.picture, varied.clean)
     assert len(set(varied.picture[:, 0, 0, 0].tolist())) > 4
@@ -63,6 +81,35 @@ def test_white_balance_tells_red_from_blue() -> None:
     varied = augment(Pairs(grey, grey[:, :1] > 0, grey), Draws(1, torch.arange(8)), 16, tinted).picture
     assert (varied[:, 1] == 100).all()
     assert (varied[:, 0] != varied[:, 2]).any()
+
+
+def test_depth_raises_the_ratio_to_a_power_and_leaves_alone_what_is_equal() -> None:
+    before = pairs()
+    after = augment(before, Draws(0, torch.arange(24)), 64, replace(STILL, depth=0.2))
+    assert torch.equal(after.clean, before.clean)
+    assert torch.equal(after.mask, before.mask)
+    lit = ~before.mask.expand_as(before.picture)
+    assert torch.equal(after.picture[lit], before.picture[lit])
+    powers = []
+    for one, other, clean, inside in zip(
+        before.picture, after.picture, before.clean, before.mask, strict=True
+    ):
+        dark = inside.expand_as(one) & (one > 20) & (other > 20) & (clean.int() > one.int() + 20)
+        if dark.sum() < 100:
+            continue
+        logs = [(decode(each)[dark] + FLOOR).log() for each in (one, other, clean)]
+        ratio = (logs[1] - logs[2]) / (logs[0] - logs[2])
+        assert ratio.std() < 0.1
+        powers.append(float(ratio.median()))
+    assert len(powers) > 12
+    assert 0.1 < np.std(powers) < 0.3
+    assert np.mean(powers) == pytest.approx(1, abs=0.1)
+
+
+def test_pictures_are_varied_as_pairs_are() -> None:
+    before, draws = pairs(), Draws(0, torch.arange(24))
+    chosen = replace(DEFAULT, depth=0.0, tint=0.0)
+    assert torch.equal(vary(before.clean, draws, 48, chosen), augment(before, draws, 48, chosen).clean)
 
 
 def test_a_batch_may_be_split() -> None:

@@ -132,17 +132,9 @@ def test_the_invariant_colour_does_not_see_a_neutral_shadow() -> None:
     assert (colour.sum(dim=1) + 1).abs().max() < 1e-5
 
 
-def test_the_narrow_norm_is_the_norm() -> None:
+def test_the_norm_adds_an_offset_first() -> None:
     torch.manual_seed(0)
-    norm = Norm(12)
-    torch.nn.init.normal_(norm.weight)
-    torch.nn.init.normal_(norm.bias)
-    x = (3 * torch.randn(2, 12, 6, 6) + 2).bfloat16().contiguous(memory_format=torch.channels_last)
-    modulation = torch.randn(2, 24)
-    for told in (None, modulation):
-        expected = norm(x.float(), told)
-        with torch.autocast("cpu", torch.bfloat16):
-            found = norm(x, told)
-        assert found.dtype == torch.bfloat16
-        assert found.is_contiguous(memory_format=torch.channels_last)
-        torch.testing.assert_close(found.float(), expected, rtol=0.02, atol=0.02)
+    norm, x, modulation, offset = Norm(12), torch.randn(2, 12, 6, 6), torch.randn(2, 24), torch.randn(12)
+    moved = x + offset[:, None, None]
+    torch.testing.assert_close(norm(x, modulation, offset), norm(moved, modulation))
+    assert not torch.allclose(norm(moved), norm(x))

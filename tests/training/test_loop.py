@@ -23,7 +23,7 @@ from deshadow.evaluation.metrics import score
 from deshadow.evaluation.pooling import sharpness
 from deshadow.nn.lfg import LFGDiffusion
 from deshadow.training import objectives, validation
-from deshadow.training.batches import find_split, open_source
+from deshadow.training.batches import SLOPPY, find_split, network_mask, open_source, seen_mask
 from deshadow.training.journal import read_log
 from deshadow.training.loop import share_by_clock, train
 from deshadow.training.objectives import Batch, Criterion, Losses
@@ -181,6 +181,20 @@ def test_images_do_not_depend_on_the_batch_that_they_come_in(tmp_path: Path) -> 
         alone = source.batch(16 + k, 1)
         for ours, theirs in zip(alone, together, strict=True):
             torch.testing.assert_close(ours[0], theirs[place], atol=1e-6, rtol=0)
+
+
+def test_masks_do_not_grow_into_shadows_that_stay(tmp_path: Path) -> None:
+    source = open_source(options(tmp_path, "--images", "1", "--seed", "3"), torch.device("cpu"))
+    numbers = range(64)
+    scenes = source.scenes("instances", numbers)
+    assert not (scenes.mask & scenes.stays).any()
+    assert (network_mask(scenes.mask).bool() & scenes.stays).flatten(1).any(1).sum() > 10
+    draws = Draws(3, torch.arange(64))
+    seen = seen_mask(scenes.mask, scenes.stays, draws)
+    careful = ~draws.chance("mask/sloppy", of=SLOPPY)
+    assert 10 < careful.sum() < 54
+    assert not (seen.bool() & scenes.stays)[careful].any()
+    assert (seen.bool() | ~scenes.mask)[careful].all()
 
 
 def test_the_shares_of_real_and_synthetic_images_are_those_asked_for(tmp_path: Path) -> None:

@@ -35,6 +35,10 @@ class Augmentation:
     """Deviation of the exposure in stops."""
     balance: float = 0.06
     """Deviation of the gain of red and of blue, as a natural log."""
+    depth: float = 0.12
+    """Deviation of the power to which a shadow's darkness is raised: deeper and lighter ones."""
+    tint: float = 0.03
+    """Deviation of the same from channel to channel: shadows under other skies, in other cameras."""
 
     def __post_init__(self) -> None:
         if not 0 < self.crop[0] <= self.crop[1] <= 1:
@@ -42,6 +46,8 @@ class Augmentation:
 
 
 DEFAULT = Augmentation()
+FLOOR = 1e-3
+"""Of linear light, added before ratios are taken: near black they are noise."""
 
 
 def augment(pairs: Pairs, draws: Draws, size: int, chosen: Augmentation = DEFAULT) -> Pairs:
@@ -51,18 +57,30 @@ def augment(pairs: Pairs, draws: Draws, size: int, chosen: Augmentation = DEFAUL
     if it did before. The result is laid out channels last, whatever turn was drawn.
     """
     height, width = pairs.picture.shape[-2:]
-    # Several samples a pixel where a crop is made smaller, so that nothing flickers or aliases.
-    samples = max(1, round(chosen.crop[1] * min(height, width) / size))
+    samples = samples_for(chosen, height, width, size)
     grid = crop_grid(draws, chosen, height, width, size * samples)
     gains = light_gains(draws, chosen)
-    picture = quantise(resample(tone(pairs.picture, gains), grid, samples))
-    clean = quantise(resample(tone(pairs.clean, gains), grid, samples))
+    picture, clean = (resample(tone(view, gains), grid, samples) for view in (pairs.picture, pairs.clean))
+    picture, clean = quantise(deepened(picture, clean, depths(draws, chosen))), quantise(clean)
     share = resample(pairs.mask.float(), grid, samples)
     differs = (picture != clean).any(1, keepdim=True)
     # Rounding in the grid lets a trace of a neighbour in: it counts only if it shows.
     mask = (share > 1e-4) | ((share > 0) & differs)
     layout = torch.channels_last
     return Pairs(picture.contiguous(memory_format=layout), mask, clean.contiguous(memory_format=layout))
+
+
+def vary(picture: Tensor, draws: Draws, size: int, chosen: Augmentation = DEFAULT) -> Tensor:
+    """Cut squares of `size` pixels from pictures (B, 3, H, W) of 8 bits, as `augment` does from pairs."""
+    height, width = picture.shape[-2:]
+    samples = samples_for(chosen, height, width, size)
+    grid = crop_grid(draws, chosen, height, width, size * samples)
+    return quantise(resample(tone(picture, light_gains(draws, chosen)), grid, samples))
+
+
+def samples_for(chosen: Augmentation, height: int, width: int, size: int) -> int:
+    """Several samples a pixel where a crop is made smaller, so that nothing flickers or aliases."""
+    return max(1, round(chosen.crop[1] * min(height, width) / size))
 
 
 def crop_grid(draws: Draws, chosen: Augmentation, height: int, width: int, size: int) -> Tensor:
@@ -78,7 +96,7 @@ def crop_grid(draws: Draws, chosen: Augmentation, height: int, width: int, size:
     centre_y = height / 2 + (draws.uniform("crop/y", 1) - 0.5) * (height - span_y)
     line = (torch.arange(size, device=draws.index.device) + 0.5) / size - 0.5
     across, down = line[None, None, :], line[None, :, None]
-    quarter = draws.integers("turn", 1, 1, high=4 if chosen.turn else 1)
+    quarter = draws.integers("crop/turn", 1, 1, high=4 if chosen.turn else 1)
     mirror = torch.where(draws.chance("flip", 1, 1, of=0.5 if chosen.flip else 0.0), -1.0, 1.0)
     sign = torch.where(quarter >= 2, -1.0, 1.0)
     odd = quarter % 2 == 1
@@ -101,6 +119,19 @@ def light_gains(draws: Draws, chosen: Augmentation) -> Tensor:
     balance = chosen.balance * draws.normal("balance", 2).clamp(-2, 2)
     zero = torch.zeros_like(exposure)
     return torch.exp(exposure + torch.cat([balance[:, :1], zero, balance[:, 1:]], 1))
+
+
+def depths(draws: Draws, chosen: Augmentation) -> Tensor:
+    """Powers (B, 3) of the shadow's darkness."""
+    depth = chosen.depth * draws.normal("depth", 1).clamp(-2, 2)
+    return 1 + depth + chosen.tint * draws.normal("tint", 3).clamp(-2, 2)
+
+
+def deepened(picture: Tensor, clean: Tensor, powers: Tensor) -> Tensor:
+    """Pictures (B, 3, H, W) in [0, 1] with their ratio to the clean ones raised to `powers` (B, 3)."""
+    light, full = linear(picture) + FLOOR, linear(clean) + FLOOR
+    deeper = encode(full * (light / full) ** powers[..., None, None] - FLOOR)
+    return torch.where(picture == clean, picture, deeper)
 
 
 def tone(picture: Tensor, gains: Tensor) -> Tensor:

@@ -32,13 +32,22 @@ def synthesise(
     picture come from one sun: where two fall together, taking one away changes nothing.
     """
     draws = Draws(seed, index)
-    chosen = backgrounds[draws.integers("background", high=len(backgrounds))]
+    return shade(choose_backgrounds(draws, backgrounds), occluders, draws, recipe)
+
+
+def choose_backgrounds(draws: Draws, backgrounds: Tensor) -> Tensor:
+    """(B, 3, H, W): the background of each picture."""
+    return backgrounds[draws.integers("background", high=len(backgrounds))]
+
+
+def shade(lit: Tensor, occluders: Occluders, draws: Draws, recipe: Recipe) -> Triplets:
+    """Cast shadows on pictures (B, 3, H, W) of 8 bits."""
     placement = place(draws, recipe, occluders)
-    visible = cast(placement, occluders, *backgrounds.shape[-2:])
+    visible = cast(placement, occluders, *lit.shape[-2:])
     targets = choose_targets(draws, recipe.targets, placement, visible)
     others = torch.where(targets[..., None, None], 1.0, visible).prod(1, keepdim=True)
     everything = visible.prod(1, keepdim=True)
-    picture, clean = relight(chosen, draws, recipe, everything, others)
+    picture, clean = relight(lit, draws, recipe, everything, others)
     return Triplets(picture, everything < others, clean, visible < 1, targets, everything)
 
 

@@ -1,6 +1,11 @@
 """The blocks of the U-Net of Dhariwal and Nichol (2021): residual blocks and attention."""
 
+import logging
 import math
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
 from typing import Literal, NamedTuple
 
 import torch
@@ -46,18 +51,17 @@ class Residual(nn.Module):
         h: Tensor = self.norm1(x)
         if self.resample != "no":
             h, x = resampled(h, self.resample), resampled(x, self.resample)
-        h = self.conv1(h)
+        h, offset = apart(self.conv1, h)
         if self.noise is not None:
             h = h + self.noise(noise)
-        if self.modulate is None:
-            h = self.norm2(h)
-        else:
+        modulation = None
+        if self.modulate is not None:
             assert vector is not None
-            h = self.norm2(h, self.modulate(F.silu(vector)))
+            modulation = self.modulate(F.silu(vector))
+        h = self.norm2(h, modulation, offset)
         if self.dropout is not None:
             h = self.dropout(h)
-        h = self.conv2(h)
-        return h + (x if self.skip is None else self.skip(x))
+        return added(x, self.skip, h, self.conv2)
 
 
 class Norm(nn.GroupNorm):
@@ -66,49 +70,63 @@ class Norm(nn.GroupNorm):
     def __init__(self, channels: int, *, bends: bool = True) -> None:
         # 32 groups where the channels allow it, and never of a single channel.
         super().__init__(math.gcd(channels // 2, 32), channels)
-        self.narrow = NarrowNorm(bends=bends)
+        self.bends = bends
 
-    def forward(self, x: Tensor, modulation: Tensor | None = None) -> Tensor:
-        """`modulation` (B, 2 C) holds scales, then shifts."""
-        if x.dtype != torch.float32:
-            # As views, since what is compiled would take each parameter's length for a constant.
-            affine = self.weight[None], self.bias[None]
-            narrow: Tensor = self.narrow(x, *affine, modulation, self.num_groups, self.eps)
-            return narrow
-        h = super().forward(x)
+    def forward(self, x: Tensor, modulation: Tensor | None = None, offset: Tensor | None = None) -> Tensor:
+        """`modulation` (B, 2 C) holds scales, then shifts; `offset` (C,) is added to `x` first."""
+        if kernels := fused(x):
+            h: Tensor = kernels.norm(
+                x, self.weight, self.bias, modulation, offset, self.num_groups, self.eps, self.bends
+            )
+            return h
+        h = super().forward(x if offset is None else x + offset[:, None, None])
         if modulation is not None:
             scale, shift = modulation[:, :, None, None].chunk(2, dim=1)
             h = h * (1 + scale) + shift
-        return F.silu(h) if self.narrow.bends else h
+        return F.silu(h) if self.bends else h
 
 
-class NarrowNorm(nn.Module):
-    """What `Norm` does, in the precision and the layout of its input: a line through each channel.
+def fused(x: Tensor) -> ModuleType | None:
+    """`deshadow.nn.fused` for what lies on a GPU on which Triton works."""
+    return fused_kernels(x.device) if x.is_cuda else None
 
-    Torch's own lays pictures out anew for itself, and its autocast doubles their size; compiled, this is
-    two passes over the picture.
-    """
 
-    def __init__(self, *, bends: bool) -> None:
-        super().__init__()
-        self.bends = bends
+@cache
+def fused_kernels(device: torch.device) -> ModuleType | None:
+    """The module itself, if Triton is there and can build a kernel, for which it needs a compiler."""
+    if not find_spec("triton"):
+        return None
+    try:
+        kernels = import_module("deshadow.nn.fused")
+        picture = torch.zeros(1, 2, 1, 1, device=device)
+        kernels.total(picture, picture, torch.zeros(2, device=device))
+    except Exception as error:  # of any kind, from the compiler to the driver
+        logging.getLogger(__name__).warning("slower on this GPU, since Triton does not work: %s", error)
+        return None
+    return kernels
 
-    def forward(
-        self, x: Tensor, weight: Tensor, bias: Tensor, modulation: Tensor | None, groups: int, eps: float
-    ) -> Tensor:
-        """Computed in single precision, given in that of `x`."""
-        with torch.autocast(x.device.type, enabled=False):
-            wide = x.float()
-            mean, square = (each.mean(dim=(2, 3)).view(len(x), groups, -1) for each in (wide, wide.square()))
-            centre = mean.mean(dim=2, keepdim=True)
-            variance = (square.mean(dim=2, keepdim=True) - centre.square()).clamp(min=0)
-            scale = (variance + eps).rsqrt().expand_as(mean).flatten(1) * weight
-            shift = bias - scale * centre.expand_as(mean).flatten(1)
-            if modulation is not None:
-                more, offset = modulation.float().chunk(2, dim=1)
-                scale, shift = scale * (1 + more), shift * (1 + more) + offset
-            h = wide * scale[:, :, None, None] + shift[:, :, None, None]
-            return (F.silu(h) if self.bends else h).to(x.dtype)
+
+def apart(conv: nn.Conv2d, x: Tensor) -> tuple[Tensor, Tensor | None]:
+    """What a convolution gives, and its bias where that is left to the kernel that comes next."""
+    if fused(x):
+        return conv._conv_forward(x, conv.weight, None), conv.bias
+    return conv(x), None
+
+
+def added(x: Tensor, skip: nn.Conv2d | None, h: Tensor, conv: nn.Conv2d) -> Tensor:
+    """skip(x) + conv(h), where no skip means `x` itself."""
+    kernels = fused(x)
+    if kernels is None:
+        plain: Tensor = conv(h) + (x if skip is None else skip(x))
+        return plain
+    h, bias = apart(conv, h)
+    if skip is not None:
+        x, other = apart(skip, x)
+        assert bias is not None
+        assert other is not None
+        bias = bias + other
+    total: Tensor = kernels.total(x, h, bias)
+    return total
 
 
 class Attention(nn.Module):
@@ -129,9 +147,7 @@ class Attention(nn.Module):
         qkv = self.qkv(self.norm(x)).flatten(2).transpose(1, 2).reshape(b, h * w, 3, self.heads, -1)
         q, k, v = (part.transpose(1, 2) for part in qkv.unbind(2))
         found = F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(b, h * w, c)
-        found = found.transpose(1, 2).reshape(b, c, h, w)
-        out: Tensor = self.out(found)
-        return x + out
+        return added(x, None, found.transpose(1, 2).reshape(b, c, h, w), self.out)
 
 
 def zeroed(conv: nn.Conv2d) -> nn.Conv2d:
@@ -146,6 +162,9 @@ def resampled(x: Tensor, way: Literal["down", "up"]) -> Tensor:
     """Halve by averaging, or double by repeating."""
     if way == "down":
         return F.avg_pool2d(x, 2)
+    if x.is_cuda:
+        with torch.autocast("cuda", enabled=False):  # which would give it back in single precision
+            return F.interpolate(x, scale_factor=2.0, mode="nearest")
     return F.interpolate(x, scale_factor=2.0, mode="nearest")
 
 

@@ -5,14 +5,14 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
 from PIL import Image
 from torch import Tensor
 
-from deshadow.data.augment import Pairs, augment, dilate, kernel_for
+from deshadow.data.augment import Augmentation, Pairs, augment, dilate, kernel_for, vary
 from deshadow.data.banks import open_banks
 from deshadow.data.keyed import Draws
 from deshadow.data.occluders import Occluders
@@ -21,7 +21,7 @@ from deshadow.data.recipe import PRESETS
 from deshadow.data.sample import Sample, Triplet
 from deshadow.data.sloppy import spoil
 from deshadow.data.spread import spread
-from deshadow.data.synth import synthesise
+from deshadow.data.synth import choose_backgrounds, shade
 from deshadow.training.objectives import Batch
 from deshadow.training.options import Options
 
@@ -34,6 +34,21 @@ DRAWN = 48, 12
 HELD_OUT = 1 << 40
 """Images from this number on are for validation: no run gets so far."""
 GOLDEN = 0.6180339887498949
+MARGIN = 1.5
+"""How much larger than the training crops backgrounds are kept, so that there is something to cut."""
+
+
+SURFACES = Augmentation(crop=(1 / MARGIN, 1.0))
+"""How backgrounds are varied: cut out no smaller than they are used."""
+
+
+class Scenes(NamedTuple):
+    """Pairs as they are trained on, with where (B, 1, H, W) other shadows lie that are to stay."""
+
+    picture: Tensor
+    mask: Tensor
+    clean: Tensor
+    stays: Tensor
 
 
 @dataclass(frozen=True)
@@ -57,15 +72,15 @@ class Source:
         groups: dict[Kind, list[int]] = {}
         for number in range(first, first + count):
             groups.setdefault(self.kind(number), []).append(number)
-        parts = [self.pairs(kind, numbers) for kind, numbers in groups.items()]
+        parts = [self.scenes(kind, numbers) for kind, numbers in groups.items()]
         draws = Draws(self.seed, self.index([n for numbers in groups.values() for n in numbers]))
-        pairs = Pairs(*(torch.cat(tensors) for tensors in zip(*parts, strict=True)))
-        picture, clean = (view.float() / 127.5 - 1 for view in (pairs.picture, pairs.clean))
+        scenes = Scenes(*(torch.cat(tensors) for tensors in zip(*parts, strict=True)))
+        picture, clean = (view.float() / 127.5 - 1 for view in (scenes.picture, scenes.clean))
         return Batch(
             picture.contiguous(),
-            seen_mask(pairs.mask, draws),
+            seen_mask(scenes.mask, scenes.stays, draws),
             clean.contiguous(),
-            draws.normal("noise", *picture.shape[1:]),
+            draws.normal("diffusion/noise", *picture.shape[1:]),
             self.times(draws),
         )
 
@@ -81,15 +96,18 @@ class Source:
             return "real"
         return "instances" if place < self.synthetic * self.instances else "sunlight"
 
-    def pairs(self, kind: Kind, numbers: Sequence[int]) -> Pairs:
-        """Pairs of one kind, (B, …, size, size)."""
-        index = self.index(numbers)
+    def scenes(self, kind: Kind, numbers: Sequence[int]) -> Scenes:
+        """Scenes of one kind, (B, …, size, size)."""
+        draws = Draws(self.seed, self.index(numbers))
         if kind == "real":
-            return augment(self.chosen(numbers), Draws(self.seed, index), self.size)
+            pairs = augment(self.chosen(numbers), draws, self.size)
+            return Scenes(*pairs, torch.zeros_like(pairs.mask))
         assert self.backgrounds is not None
         assert self.occluders is not None
-        made = synthesise(self.backgrounds, self.occluders, index, self.seed, PRESETS[kind])
-        return Pairs(made.picture, made.mask, made.clean)
+        lit = vary(choose_backgrounds(draws, self.backgrounds), draws, self.size, SURFACES)
+        made = shade(lit, self.occluders, draws, PRESETS[kind])
+        others = (made.instances & ~made.targets[..., None, None]).any(1, keepdim=True)
+        return Scenes(made.picture, made.mask, made.clean, others & ~made.mask)
 
     def chosen(self, numbers: Sequence[int]) -> Pairs:
         """The real pairs of these numbers, as they are."""
@@ -106,13 +124,15 @@ class Source:
         return found.to(self.device, non_blocking=True)
 
 
-def open_source(options: Options, device: torch.device, *, with_banks: bool = False) -> Source:
+def open_source(
+    options: Options, device: torch.device, *, with_banks: bool = False, margin: float = MARGIN
+) -> Source:
     """Read everything that a run trains on, once; the banks too if it synthesises, or if they are wanted."""
     real = None
     if options.data is not None and options.synthetic < 1:
         real = Pairs(*(view.to(device) for view in stack(find_split(options, options.split, "train"))))
     synthetic = options.synthetic if options.data is not None else 1.0
-    backgrounds, occluders = banks(options, device) if synthetic or with_banks else (None, None)
+    backgrounds, occluders = banks(options, device, margin) if synthetic or with_banks else (None, None)
     return Source(
         real,
         backgrounds,
@@ -146,9 +166,10 @@ def held_out_pairs(options: Options, device: torch.device) -> Pairs:
     return Pairs(*(view.to(device) for view in pairs))
 
 
-def banks(options: Options, device: torch.device) -> tuple[Tensor, Occluders]:
-    """Backgrounds and occluders for synthesis."""
-    return open_banks(options.backgrounds, options.occluders, options.size, options.seed, DRAWN, device)
+def banks(options: Options, device: torch.device, margin: float) -> tuple[Tensor, Occluders]:
+    """Backgrounds, larger than the training crops by `margin`, and occluders for synthesis."""
+    size = round(margin * options.size)
+    return open_banks(options.backgrounds, options.occluders, size, options.seed, DRAWN, device)
 
 
 def network_mask(mask: Tensor) -> Tensor:
@@ -156,10 +177,13 @@ def network_mask(mask: Tensor) -> Tensor:
     return dilate(mask, kernel_for(min(mask.shape[-2:]))).float()
 
 
-def seen_mask(mask: Tensor, draws: Draws) -> Tensor:
-    """(B, 1, H, W) bool → [0, 1]: the mask as the network sees it, dilated as in the paper or spoilt."""
+def seen_mask(mask: Tensor, stays: Tensor, draws: Draws) -> Tensor:
+    """(B, 1, H, W) bool → [0, 1]: the mask as the network sees it, dilated as in the paper or spoilt.
+
+    Dilated, it does not grow into what stays.
+    """
     sloppy = draws.chance("mask/sloppy", 1, 1, 1, of=SLOPPY)
-    return torch.where(sloppy, spoil(mask, draws), network_mask(mask))
+    return torch.where(sloppy, spoil(mask, draws), network_mask(mask) * ~stays)
 
 
 def stack(samples: Sequence[Sample], size: tuple[int, int] | None = None) -> Pairs:

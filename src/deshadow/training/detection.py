@@ -92,7 +92,7 @@ class Views:
 
 def open_views(options: Options, device: torch.device) -> Views:
     """Read everything that a detector is trained on, once; what dark things are made of, always."""
-    return Views(open_source(options, device, with_banks=True))
+    return Views(open_source(options, device, with_banks=True, margin=1.0))
 
 
 class Losses(NamedTuple):

@@ -14,10 +14,12 @@ from torch.nn.parallel import DistributedDataParallel
 
 from deshadow import checkpoint
 from deshadow.config import ModelConfig
-from deshadow.nn.blocks import NarrowNorm
+from deshadow.nn.blocks import fused
 from deshadow.nn.lfg import LFGDiffusion
+from deshadow.training.ahead import Batches, BatchesAhead
 from deshadow.training.journal import LOG, Journal, bar, clock
 from deshadow.training.muon import Muon
+from deshadow.training.objectives import PictureError
 from deshadow.training.options import Options
 from deshadow.training.recorded import Gradients, RecordedGradients
 from deshadow.training.state import STATE, WEIGHTS, State, load_snapshot
@@ -73,6 +75,7 @@ class Run:
             options.out.mkdir(parents=True, exist_ok=True)
         self.journal = Journal(options.out, quiet=not world.leads)
         self.gradients = self.wrapped()
+        self.batches = BatchesAhead() if world.device.type == "cuda" else Batches()
         self.began, self.checked = time.monotonic(), (self.state.images, self.state.elapsed)
         self.resumed = self.saved = self.state.elapsed
         self.standstill = self.state.standstill
@@ -88,11 +91,12 @@ class Run:
         options, on_gpu = self.options, self.world.device.type == "cuda"
         criterion = self.task.criterion(self.state.model, options).to(self.world.device)
         torch.backends.cudnn.benchmark = on_gpu
-        if options.compiled if options.compiled is not None else on_gpu:
-            # What lies between the convolutions gains the most; whole networks take minutes to compile.
+        triton = fused(next(criterion.parameters())) is not None
+        if options.compiled if options.compiled is not None else triton:
+            # The networks have kernels of their own (nn/fused.py), and whole ones take minutes to compile.
             for part in criterion.modules():
-                if isinstance(part, NarrowNorm):
-                    part.compile(dynamic=True)
+                if isinstance(part, PictureError):
+                    part.compile()
         if self.world.size > 1:
             # With lag or guidance that a stage leaves out, some parameters get no gradient.
             criterion = DistributedDataParallel(criterion, find_unused_parameters=True)
@@ -132,8 +136,10 @@ class Run:
         for group in state.optimizer.param_groups:
             group["lr"] = options.rate * rate_at(options, self.progress(), state.images)
         torch.manual_seed((options.seed << 40) + state.images + world.rank)  # for dropout, if there is any
-        batch = self.source.batch(state.images + world.rank * share, share)
+        first = state.images + world.rank * share
+        batch = self.batches.take(self.source, first, share)
         losses = self.gradients(batch, self.stage() == 1)
+        self.batches.prepare(self.source, first + options.batch, share)
         guide = state.model.guide if isinstance(state.model, LFGDiffusion) else None
         if options.lag and state.steps % (options.lag + 1) < options.lag and guide is not None:
             guide.zero_grad(set_to_none=True)

@@ -11,6 +11,8 @@ from deshadow.data.light import lab
 from deshadow.nn.lfg import LFGDiffusion, invariant_colour
 from deshadow.prediction import clean_from, diffuse, target
 
+Norm = Literal["l1", "l2"]
+
 LAB_RANGE = 50.0
 """What counts in LAB as 1 does in [-1, 1]: half of the lightness."""
 
@@ -41,7 +43,7 @@ class Losses(NamedTuple):
 class Objective:
     """Which loss, with which weights: the part of a run's options that the losses know."""
 
-    norm: Literal["l1", "l2"] = "l1"
+    norm: Norm = "l1"
     """Absolute or squared differences; the paper squares (Eq. 7)."""
     weighting: Literal["uniform", "p2"] = "uniform"
     """Over timesteps: all alike, or P2 with γ = k = 1 as in the paper's appendix B."""
@@ -69,6 +71,7 @@ class Criterion(nn.Module):
     def __init__(self, model: LFGDiffusion, objective: Objective) -> None:
         super().__init__()
         self.model, self.objective = model, objective
+        self.picture_error = PictureError(objective)
         schedule = model.config.schedule
         signal = torch.from_numpy(schedule.alpha_bar).sqrt()
         weights = schedule.p2_weights() if objective.weighting == "p2" else schedule.p2_weights(gamma=0)
@@ -103,25 +106,13 @@ class Criterion(nn.Module):
         noisy = diffuse(batch.clean, batch.noise, a, s)
         output = self.model(noisy, batch.t, picture, batch.mask, guidance).float()
         if kind in ("noise", "v"):
-            error = self.normed(output - target(kind, batch.clean, batch.noise, picture, a, s))
+            error = normed(
+                output - target(kind, batch.clean, batch.noise, picture, a, s), self.objective.norm
+            )
         else:
             error = self.picture_error(clean_from(kind, output, noisy, picture, a, s), batch.clean)
         weighted: Tensor = weights * error * (1 + self.objective.emphasis * batch.mask)
         return weighted.mean()
-
-    def picture_error(self, found: Tensor, clean: Tensor) -> Tensor:
-        """(B, 3, H, W): how far pictures in [-1, 1] lie from the clean ones, in RGB, LAB and detail."""
-        error = self.normed(found - clean)
-        if self.objective.lab:
-            one, other = (lab(((each + 1) / 2).clamp(0, 1)) for each in (found, clean))
-            error = error + self.objective.lab * self.normed((one - other) / LAB_RANGE)
-        if self.objective.detail:
-            error = error + self.objective.detail * self.normed(detail(found) - detail(clean))
-        return error
-
-    def normed(self, difference: Tensor) -> Tensor:
-        """Absolute or squared."""
-        return difference.abs() if self.objective.norm == "l1" else difference.square()
 
     def guide_loss(self, batch: Batch, guidance: Tensor | None) -> Tensor:
         """What the guide learns beside the denoiser: Eq. 10 for the latent, its target for an estimator."""
@@ -137,6 +128,30 @@ class Criterion(nn.Module):
             clean = self.model.encode(batch.clean, torch.zeros_like(batch.mask))
         assert clean is not None
         return self.objective.invariant * invariant_loss(guidance, clean)
+
+
+class PictureError(nn.Module):
+    """How far pictures lie from the clean ones: many small operations, worth compiling into few."""
+
+    def __init__(self, objective: Objective) -> None:
+        super().__init__()
+        self.objective = objective
+
+    def forward(self, found: Tensor, clean: Tensor) -> Tensor:
+        """(B, 3, H, W): of pictures in [-1, 1], in RGB, LAB and detail."""
+        norm = self.objective.norm
+        error = normed(found - clean, norm)
+        if self.objective.lab:
+            one, other = (lab(((each + 1) / 2).clamp(0, 1)) for each in (found, clean))
+            error = error + self.objective.lab * normed((one - other) / LAB_RANGE, norm)
+        if self.objective.detail:
+            error = error + self.objective.detail * normed(detail(found) - detail(clean), norm)
+        return error
+
+
+def normed(difference: Tensor, norm: Norm) -> Tensor:
+    """Absolute or squared."""
+    return difference.abs() if norm == "l1" else difference.square()
 
 
 def detail(picture: Tensor) -> Tensor:

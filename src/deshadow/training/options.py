@@ -105,7 +105,7 @@ class Options(Objective):
     device: str = "auto"
     """auto, cpu, cuda."""
     compiled: bool | None = None
-    """Compile parts of the networks; by default on a GPU."""
+    """Compile the error of a picture; by default on a GPU with Triton."""
     bfloat16: bool | None = None
     """Compute in bfloat16 where that is safe; by default on a GPU."""
 
@@ -197,12 +197,12 @@ RECIPES: dict[str, dict[str, Any]] = {
         "batch": 128,
         "optimizer": "muon",
         "rate": 1e-3,
-        "lab": 1.0,
-        "detail": 1.5,
+        "lab": 2.0,
+        "detail": 3.0,
         "emphasis": 1.0,
         "pretrain": 0.05,
         "final": 0.7,
-        "synthetic": 0.3,
+        "synthetic": 0.4,
     },
     "tiny": {
         "preset": "tiny",

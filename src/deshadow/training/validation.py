@@ -40,7 +40,7 @@ def validation_set(options: Options, source: Source) -> Pairs:
     """(N, …, size, size): the fixed pictures of a run's validations, held-out pairs or synthetic triplets."""
     if options.data is not None:
         return held_out_pairs(options, source.device)
-    return source.pairs("sunlight", range(HELD_OUT, HELD_OUT + options.val_count))
+    return Pairs(*source.scenes("sunlight", range(HELD_OUT, HELD_OUT + options.val_count))[:3])
 
 
 def validate(model: LFGDiffusion, pairs: Pairs, steps: int = 1, seed: int = 0) -> Validation:

@@ -1,0 +1,331 @@
+"""What lies between two convolutions, on a GPU, in Triton (which comes with torch's builds for GPUs).
+
+Pictures lie channels last: (B, P, C) in memory, P the pixels. In torch's own operations the same takes
+several times as long, most of it spent reading and writing the picture again.
+"""
+
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+TILE = 4096
+"""Elements that a program holds at a time."""
+PROGRAMS = 1024
+"""About so many programs share a sum, so that a single picture keeps the whole GPU busy."""
+
+
+def norm(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    modulation: Tensor | None,
+    offset: Tensor | None,
+    groups: int,
+    eps: float,
+    bends: bool,
+) -> Tensor:
+    """`blocks.Norm`: three small kernels each way."""
+    with torch.cuda.device_of(x):
+        found: Tensor = FusedNorm.apply(x, weight, bias, modulation, offset, groups, eps, bends)
+    return found
+
+
+def total(x: Tensor, h: Tensor, bias: Tensor) -> Tensor:
+    """x + h + bias, of pictures (B, C, h, w) of one precision and a bias (C,)."""
+    assert x.dtype == h.dtype
+    with torch.cuda.device_of(x):
+        found: Tensor = FusedTotal.apply(x, h, bias)
+    return found
+
+
+class FusedNorm(torch.autograd.Function):
+    """Normalised in groups, scaled, shifted and bent."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        weight: Tensor,
+        bias: Tensor,
+        modulation: Tensor | None,
+        offset: Tensor | None,
+        groups: int,
+        eps: float,
+        bends: bool,
+    ) -> Tensor:
+        x = x.contiguous(memory_format=torch.channels_last)
+        b, c, h, w = x.shape
+        tiling = tiling_of(x)
+        parts = tiling.sums(sum_kernel, x)
+        lines, sums = x.new_empty(2, b, c, dtype=torch.float32), x.new_empty(b, c, dtype=torch.float32)
+        moments = x.new_empty(2, b, groups, dtype=torch.float32)
+        modulation = None if modulation is None else modulation.contiguous()
+        line_kernel[(b, groups)](
+            parts, weight, bias, modulation, offset, lines, sums, moments,
+            b, h * w, c, groups, eps,
+            PARTS=tiling.parts, WIDTH=triton.next_power_of_2(c // groups),
+            MODULATED=modulation is not None, OFFSET=offset is not None,
+        )  # fmt: skip
+        y = torch.empty_like(x)
+        tiling.each(bend_kernel, x, lines, y, b, BENDS=bends)
+        ctx.save_for_backward(x, weight, bias, modulation, offset, lines, sums, moments)
+        ctx.groups, ctx.bends, ctx.tiling = groups, bends, tiling
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        x, weight, bias, modulation, offset, lines, sums, moments = ctx.saved_tensors
+        dy = gradients[0].contiguous(memory_format=torch.channels_last)
+        b, c, h, w = x.shape
+        parts = ctx.tiling.sums(back_sum_kernel, x, dy, lines, BENDS=ctx.bends)
+        curves = torch.empty_like(lines)  # dx = slope · dh + curve · x + shift
+        found = x.new_empty(3, b, c, dtype=torch.float32)
+        back_line_kernel[(b, ctx.groups)](
+            parts, weight, modulation, offset, lines, sums, moments, curves, found,
+            b, h * w, c, ctx.groups,
+            PARTS=ctx.tiling.parts, WIDTH=triton.next_power_of_2(c // ctx.groups),
+            MODULATED=modulation is not None, OFFSET=offset is not None,
+        )  # fmt: skip
+        dx = torch.empty_like(x)
+        ctx.tiling.each(back_kernel, x, dy, lines, curves, dx, b, BENDS=ctx.bends)
+        scales, shifts, moved = found
+        d_offset = None if offset is None else moved.sum(0)
+        if modulation is None:
+            return dx, scales.sum(0), shifts.sum(0), None, d_offset, None, None, None
+        more = 1 + modulation[:, :c].float()
+        d_modulation = torch.cat([scales * weight + shifts * bias, shifts], 1).to(modulation.dtype)
+        return dx, (scales * more).sum(0), (shifts * more).sum(0), d_modulation, d_offset, None, None, None
+
+
+class FusedTotal(torch.autograd.Function):
+    """The sum of two pictures and a bias; the gradient of both pictures is that of the sum itself."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, h: Tensor, bias: Tensor) -> Tensor:
+        x, h = (each.contiguous(memory_format=torch.channels_last) for each in (x, h))
+        y = torch.empty_like(x)
+        tiling_of(x).each(total_kernel, x, h, bias, y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        dy = gradients[0].contiguous(memory_format=torch.channels_last)
+        return dy, dy, tiling_of(dy).sums(sum_kernel, dy)[0].sum((0, 1))
+
+
+class Tiling:
+    """How programs share the pixels and channels of a picture."""
+
+    def __init__(self, pictures: int, pixels: int, channels: int) -> None:
+        self.pictures, self.pixels, self.channels = pictures, pixels, channels
+        self.width = min(128, triton.next_power_of_2(channels))
+        self.rows = TILE // self.width
+        self.across = triton.cdiv(channels, self.width)
+        shared = max(1, PROGRAMS // (pictures * self.across))
+        self.parts = min(
+            triton.next_power_of_2(shared), 64, triton.next_power_of_2(triton.cdiv(pixels, self.rows))
+        )
+
+    def sums(self, kernel: Any, *tensors: Tensor, **flags: bool) -> Tensor:
+        """(2, B, parts, C): two sums over the pixels of each part."""
+        shape = 2, self.pictures, self.parts, self.channels
+        parts = tensors[0].new_empty(shape, dtype=torch.float32)
+        length = triton.cdiv(triton.cdiv(self.pixels, self.parts), self.rows) * self.rows
+        kernel[(self.pictures, self.parts, self.across)](
+            *tensors, parts, self.pictures, self.pixels, self.channels, length,
+            PARTS=self.parts, ROWS=self.rows, WIDTH=self.width, **flags,
+        )  # fmt: skip
+        return parts
+
+    def each(self, kernel: Any, *arguments: Any, **flags: bool) -> None:
+        """Run a kernel that treats each pixel by itself."""
+        kernel[(self.pictures, triton.cdiv(self.pixels, self.rows), self.across)](
+            *arguments, self.pixels, self.channels, ROWS=self.rows, WIDTH=self.width, **flags
+        )
+
+
+def tiling_of(x: Tensor) -> Tiling:
+    """How programs share the pictures (B, C, h, w)."""
+    b, c, h, w = x.shape
+    return Tiling(b, h * w, c)
+
+
+@triton.jit
+def sum_kernel(x, parts, B, P, C, length, PARTS: tl.constexpr, ROWS: tl.constexpr, WIDTH: tl.constexpr):
+    """Sums of x and of its square."""
+    picture, part = tl.program_id(0), tl.program_id(1)
+    channel = tl.program_id(2) * WIDTH + tl.arange(0, WIDTH)
+    first = tl.zeros([ROWS, WIDTH], tl.float32)
+    second = tl.zeros([ROWS, WIDTH], tl.float32)
+    start = x + picture.to(tl.int64) * P * C
+    for row in range(0, length, ROWS):
+        pixel = part * length + row + tl.arange(0, ROWS)
+        inside = (pixel < P)[:, None] & (channel < C)[None, :]
+        value = tl.load(start + pixel[:, None] * C + channel[None, :], inside, 0.0).to(tl.float32)
+        first += value
+        second += value * value
+    place = parts + (picture * PARTS + part) * C + channel
+    tl.store(place, tl.sum(first, 0), channel < C)
+    tl.store(place + B * PARTS * C, tl.sum(second, 0), channel < C)
+
+
+@triton.jit
+def line_kernel(
+    parts, weight, bias, modulation, offset, lines, sums, moments, B, P, C, groups, eps,
+    PARTS: tl.constexpr, WIDTH: tl.constexpr, MODULATED: tl.constexpr, OFFSET: tl.constexpr,
+):  # fmt: skip
+    """The line through each channel of one group, h = scale · x + shift, from the sums."""
+    picture, group = tl.program_id(0), tl.program_id(1)
+    count = C // groups
+    within = tl.arange(0, WIDTH) < count
+    channel = group * count + tl.arange(0, WIDTH)
+    tile = parts + (picture * PARTS + tl.arange(0, PARTS)[:, None]) * C + channel[None, :]
+    total = tl.sum(tl.load(tile, within[None, :], 0.0), 0)
+    square = tl.sum(tl.load(tile + B * PARTS * C, within[None, :], 0.0), 0)
+    at = picture * C + channel
+    tl.store(sums + at, total, within)
+    moved = tl.zeros([WIDTH], tl.float32)
+    if OFFSET:
+        moved = tl.load(offset + channel, within, 0.0).to(tl.float32)
+        square += 2 * moved * total + P * moved * moved
+        total += P * moved
+    mean = tl.sum(total, 0) / (P * count)
+    variance = tl.maximum(tl.sum(square, 0) / (P * count) - mean * mean, 0.0)
+    sharp = 1 / tl.sqrt(variance + eps)
+    tl.store(moments + picture * groups + group, mean)
+    tl.store(moments + (B + picture) * groups + group, sharp)
+    scale = sharp * tl.load(weight + channel, within, 0.0).to(tl.float32)
+    shift = tl.load(bias + channel, within, 0.0).to(tl.float32) - scale * mean
+    if MODULATED:
+        more = 1 + tl.load(modulation + 2 * picture * C + channel, within, 0.0).to(tl.float32)
+        scale *= more
+        shift = shift * more + tl.load(modulation + (2 * picture + 1) * C + channel, within, 0.0).to(
+            tl.float32
+        )
+    tl.store(lines + at, scale, within)
+    tl.store(lines + B * C + at, shift + scale * moved, within)
+
+
+@triton.jit
+def bend_kernel(
+    x, lines, y, B, P, C, ROWS: tl.constexpr, WIDTH: tl.constexpr, BENDS: tl.constexpr
+):  # fmt: skip
+    """y = silu(scale · x + shift), or the line itself."""
+    picture = tl.program_id(0)
+    pixel = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
+    channel = tl.program_id(2) * WIDTH + tl.arange(0, WIDTH)
+    inside = (pixel < P)[:, None] & (channel < C)[None, :]
+    at = picture.to(tl.int64) * P * C + pixel[:, None] * C + channel[None, :]
+    scale = tl.load(lines + picture * C + channel, channel < C, 0.0)[None, :]
+    shift = tl.load(lines + (B + picture) * C + channel, channel < C, 0.0)[None, :]
+    h = tl.load(x + at, inside, 0.0).to(tl.float32) * scale + shift
+    if BENDS:
+        h *= tl.sigmoid(h)
+    tl.store(y + at, h.to(y.dtype.element_ty), inside)
+
+
+@triton.jit
+def bent(x, dy, at, inside, scale, shift, BENDS: tl.constexpr):
+    """x, and the gradient at h."""
+    value = tl.load(x + at, inside, 0.0).to(tl.float32)
+    gradient = tl.load(dy + at, inside, 0.0).to(tl.float32)
+    if BENDS:
+        h = value * scale + shift
+        share = tl.sigmoid(h)
+        gradient *= share * (1 + h * (1 - share))
+    return value, gradient
+
+
+@triton.jit
+def back_sum_kernel(
+    x, dy, lines, parts, B, P, C, length,
+    PARTS: tl.constexpr, ROWS: tl.constexpr, WIDTH: tl.constexpr, BENDS: tl.constexpr,
+):  # fmt: skip
+    """Sums of the gradient at h, and of its product with x."""
+    picture, part = tl.program_id(0), tl.program_id(1)
+    channel = tl.program_id(2) * WIDTH + tl.arange(0, WIDTH)
+    scale = tl.load(lines + picture * C + channel, channel < C, 0.0)[None, :]
+    shift = tl.load(lines + (B + picture) * C + channel, channel < C, 0.0)[None, :]
+    first = tl.zeros([ROWS, WIDTH], tl.float32)
+    second = tl.zeros([ROWS, WIDTH], tl.float32)
+    start = picture.to(tl.int64) * P * C
+    for row in range(0, length, ROWS):
+        pixel = part * length + row + tl.arange(0, ROWS)
+        inside = (pixel < P)[:, None] & (channel < C)[None, :]
+        at = start + pixel[:, None] * C + channel[None, :]
+        value, gradient = bent(x, dy, at, inside, scale, shift, BENDS)
+        first += gradient
+        second += gradient * value
+    place = parts + (picture * PARTS + part) * C + channel
+    tl.store(place, tl.sum(first, 0), channel < C)
+    tl.store(place + B * PARTS * C, tl.sum(second, 0), channel < C)
+
+
+@triton.jit
+def back_line_kernel(
+    parts, weight, modulation, offset, lines, sums, moments, curves, found, B, P, C, groups,
+    PARTS: tl.constexpr, WIDTH: tl.constexpr, MODULATED: tl.constexpr, OFFSET: tl.constexpr,
+):  # fmt: skip
+    """What the gradient at x is made of, and the gradients at the line: of scale, of shift, of the offset."""
+    picture, group = tl.program_id(0), tl.program_id(1)
+    count = C // groups
+    within = tl.arange(0, WIDTH) < count
+    channel = group * count + tl.arange(0, WIDTH)
+    tile = parts + (picture * PARTS + tl.arange(0, PARTS)[:, None]) * C + channel[None, :]
+    plain = tl.sum(tl.load(tile, within[None, :], 0.0), 0)
+    product = tl.sum(tl.load(tile + B * PARTS * C, within[None, :], 0.0), 0)
+    moved = tl.zeros([WIDTH], tl.float32)
+    if OFFSET:
+        moved = tl.load(offset + channel, within, 0.0).to(tl.float32)
+        product += moved * plain
+    mean = tl.load(moments + picture * groups + group)
+    sharp = tl.load(moments + (B + picture) * groups + group)
+    straight = (product - mean * plain) * sharp  # the gradient's sum with what is normalised
+    gain = tl.load(weight + channel, within, 0.0).to(tl.float32)
+    if MODULATED:
+        gain *= 1 + tl.load(modulation + 2 * picture * C + channel, within, 0.0).to(tl.float32)
+    level = tl.sum(gain * plain, 0) / (P * count)
+    slope = tl.sum(gain * straight, 0) / (P * count)
+    curve = tl.zeros([WIDTH], tl.float32) - sharp * sharp * slope
+    shift = curve * (moved - mean) - sharp * level
+    at = picture * C + channel
+    tl.store(curves + at, curve, within)
+    tl.store(curves + B * C + at, shift, within)
+    tl.store(found + at, straight, within)
+    tl.store(found + B * C + at, plain, within)
+    scale = tl.load(lines + at, within, 0.0)
+    total = tl.load(sums + at, within, 0.0)
+    tl.store(found + 2 * B * C + at, scale * plain + curve * total + shift * P, within)
+
+
+@triton.jit
+def back_kernel(
+    x, dy, lines, curves, dx, B, P, C, ROWS: tl.constexpr, WIDTH: tl.constexpr, BENDS: tl.constexpr
+):  # fmt: skip
+    """dx = scale · dh + curve · x + shift."""
+    picture = tl.program_id(0)
+    pixel = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
+    channel = tl.program_id(2) * WIDTH + tl.arange(0, WIDTH)
+    inside = (pixel < P)[:, None] & (channel < C)[None, :]
+    at = picture.to(tl.int64) * P * C + pixel[:, None] * C + channel[None, :]
+    scale = tl.load(lines + picture * C + channel, channel < C, 0.0)[None, :]
+    shift = tl.load(lines + (B + picture) * C + channel, channel < C, 0.0)[None, :]
+    value, gradient = bent(x, dy, at, inside, scale, shift, BENDS)
+    curve = tl.load(curves + picture * C + channel, channel < C, 0.0)[None, :]
+    level = tl.load(curves + (B + picture) * C + channel, channel < C, 0.0)[None, :]
+    tl.store(dx + at, (scale * gradient + curve * value + level).to(dx.dtype.element_ty), inside)
+
+
+@triton.jit
+def total_kernel(x, h, bias, y, P, C, ROWS: tl.constexpr, WIDTH: tl.constexpr):
+    """y = x + h + bias."""
+    pixel = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
+    channel = tl.program_id(2) * WIDTH + tl.arange(0, WIDTH)
+    inside = (pixel < P)[:, None] & (channel < C)[None, :]
+    at = tl.program_id(0).to(tl.int64) * P * C + pixel[:, None] * C + channel[None, :]
+    value = tl.load(x + at, inside, 0.0).to(tl.float32) + tl.load(h + at, inside, 0.0).to(tl.float32)
+    value += tl.load(bias + channel, channel < C, 0.0).to(tl.float32)[None, :]
+    tl.store(y + at, value.to(y.dtype.element_ty), inside)

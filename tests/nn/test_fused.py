@@ -1,0 +1,59 @@
+"""The kernels against torch: on a GPU, or interpreted where Triton is installed without one."""
+
+import os
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+if DEVICE == "cpu":
+    os.environ["TRITON_INTERPRET"] = "1"  # before Triton is imported
+pytest.importorskip("triton", reason="Triton comes with torch's builds for GPUs")
+
+from deshadow.nn import fused  # noqa: E402
+
+
+def same(found: Tensor, expected: Tensor) -> None:
+    torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-3)
+
+
+def values(*shape: int) -> Tensor:
+    return torch.randn(shape, device=DEVICE, requires_grad=True)
+
+
+@pytest.mark.parametrize("bends", [True, False])
+@pytest.mark.parametrize("offset", [True, False])
+@pytest.mark.parametrize("modulated", [True, False])
+@pytest.mark.parametrize(
+    "shape", [(2, 32, 8, 16, 16), (3, 48, 5, 7, 8), (1, 160, 3, 5, 16), (2, 14, 9, 3, 1)]
+)
+def test_norm(shape: tuple[int, int, int, int, int], modulated: bool, offset: bool, bends: bool) -> None:
+    torch.manual_seed(0)
+    b, c, h, w, groups = shape
+    x, weight, bias = values(b, c, h, w), values(c), values(c)
+    modulation, moved = (values(b, 2 * c) if modulated else None), (values(c) if offset else None)
+    expected = F.group_norm(x if moved is None else x + moved[:, None, None], groups, weight, bias, 1e-5)
+    if modulation is not None:
+        scale, shift = modulation[:, :, None, None].chunk(2, dim=1)
+        expected = expected * (1 + scale) + shift
+    expected = F.silu(expected) if bends else expected
+    found = fused.norm(x, weight, bias, modulation, moved, groups, 1e-5, bends)
+    same(found, expected)
+    inputs = [each for each in (x, weight, bias, modulation, moved) if each is not None]
+    gradient = torch.randn_like(expected)
+    both = (torch.autograd.grad(value, inputs, gradient) for value in (found, expected))
+    for one, other in zip(*both, strict=True):
+        same(one, other)
+
+
+def test_total() -> None:
+    torch.manual_seed(0)
+    x, h, bias = values(2, 12, 5, 6), values(2, 12, 5, 6), values(12)
+    expected, found = x + h + bias[:, None, None], fused.total(x, h, bias)
+    same(found, expected)
+    gradient = torch.randn_like(expected)
+    both = (torch.autograd.grad(value, [x, h, bias], gradient) for value in (found, expected))
+    for one, other in zip(*both, strict=True):
+        same(one, other)
