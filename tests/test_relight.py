@@ -47,6 +47,21 @@ def test_no_halo_at_the_edge_of_a_shadow(soft: float) -> None:
         assert abs(light[ring].mean() - true_light[ring].mean()) < 5, distance
 
 
+def test_contrast_that_the_network_makes_up_is_left_out() -> None:
+    truth, shade = detailed(256, 256), blob(256, 256, 4.0)
+    photo, weight = unit(darkened(truth, shade, LEFT)), (shade > 0.003).astype(np.float32)
+    clean = unit(truth)
+    exaggerated = (clean + 0.3 * (clean - blur(clean, 3.0))).clip(0, 1)
+    result = relight.apply(relight.fit(photo, exaggerated, weight), photo, weight)
+    energies = [
+        gradient_energy(lab((each * 255).round().astype(np.uint8))[..., 0], lab(truth)[..., 0], shade > 0.5)
+        for each in (exaggerated, result)
+    ]
+    made_up, kept = (energy.result / energy.truth for energy in energies)
+    assert made_up > 1.3
+    assert kept < 1.15
+
+
 def test_nothing_beyond_the_weight_changes() -> None:
     photo = unit(detailed(60, 90))
     weight = np.zeros((60, 90), np.float32)
@@ -61,7 +76,8 @@ def test_strength_is_the_share_of_the_light() -> None:
     photo = np.full((40, 40, 3), 0.3, np.float32)
     weight = np.ones((40, 40), np.float32)
     found = relight.fit(photo, photo + 0.3, weight)
-    none, half, whole = (relight.apply(found, photo, weight, s) for s in (0.0, 0.5, 1.0))
+    whole = relight.apply(found, photo, weight)
+    none, half = (relight.weakened(photo, whole, strength) for strength in (0.0, 0.5))
     assert (none == photo).all()
     middle = (relight.linear(photo) + relight.linear(whole)) / 2
     np.testing.assert_allclose(relight.linear(half), middle, atol=1e-5)

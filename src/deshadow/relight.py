@@ -28,6 +28,8 @@ _EDGE_FLAT = 0.005
 """Variance of the logarithm of luminance below which it says nothing about an edge."""
 _LACKING = 0.8
 """Share of the missing texture that is put down to the network's blur, and not to the light."""
+_RELIEF = 0.04
+"""Most contrast, as a share of the photo's own, that a surface gains with the light."""
 _STRIP = 1 << 18
 """Pixels that are relit at a time, so that memory stays small whatever the photo."""
 
@@ -95,27 +97,26 @@ def edge_fits(guide: Field, log_gain: Field) -> tuple[Field, Field]:
 
 
 def without_texture(rest: Field, lit: Field) -> Field:
-    """(h, w, 3), (h, w, 3) → what the result has beyond the relit photo, less the texture that it lacks.
+    """(h, w, 3), (h, w, 3) → what the result has beyond the relit photo, less what only changes its texture.
 
     Where the network blurs, the rest is the photo's own texture turned round: the part of it that runs
-    against the texture is mostly left out, or the lift would blur the photo as well.
+    against the texture is mostly left out, or the lift would blur the photo as well. The part that runs
+    along it is relief that comes back with the sun, if it is small; more of it would be made up.
     """
     texture = lit - box(lit, _RADIUS)
     together = box((rest - box(rest, _RADIUS)) * texture, _RADIUS)
-    against = np.minimum(box(together / (box(texture * texture, _RADIUS) + np.float32(1e-6)), _RADIUS), 0)
-    kept: Field = rest - np.float32(_LACKING) * against * texture
+    along = box(together / (box(texture * texture, _RADIUS) + np.float32(1e-6)), _RADIUS)
+    surplus = np.float32(_LACKING) * np.minimum(along, 0) + np.maximum(along - np.float32(_RELIEF), 0)
+    kept: Field = rest - surplus * texture
     return kept
 
 
-def apply(relighting: Relighting, pixels: Field, weight: Field, strength: float = 1.0) -> Field:
-    """(H, W, 3) sRGB in [0, 1], (H, W) → (H, W, 3): the photo relit; where the weight is 0, the photo itself.
-
-    `strength` is the share of the missing light that is given back.
-    """
+def apply(relighting: Relighting, pixels: Field, weight: Field) -> Field:
+    """(H, W, 3) sRGB in [0, 1], (H, W) → (H, W, 3): the photo relit; where the weight is 0, as it was."""
     height, width = weight.shape
     rows, columns = np.flatnonzero(weight.any(axis=1)), np.flatnonzero(weight.any(axis=0))
     result = pixels.astype(np.float32, copy=True)
-    if not len(rows) or not strength:
+    if not len(rows):
         return result
     across = slice(int(columns[0]), int(columns[-1]) + 1)
     fields = (relighting.slope, relighting.level, relighting.lift)
@@ -130,9 +131,21 @@ def apply(relighting: Relighting, pixels: Field, weight: Field, strength: float 
         before = linear(result[strip, across][touched])
         guide = log_luminance(before)[:, None]
         after = before * np.exp((slope * guide + level).clip(-1, _MOST)) + lift
-        if strength < 1:
-            after = before + np.float32(strength) * (after - before)
         result[strip, across][touched] = encoded(after)
+    return result
+
+
+def weakened(pixels: Field, relit: Field, strength: float) -> Field:
+    """(H, W, 3) twice, sRGB in [0, 1] → (H, W, 3): only a share of the light that was given back."""
+    result = pixels.astype(np.float32, copy=True)
+    if not strength:
+        return result
+    step = max(1, _STRIP // pixels.shape[1])
+    for top in range(0, len(pixels), step):
+        strip = slice(top, top + step)
+        touched = (relit[strip] != pixels[strip]).any(axis=2)
+        before, after = (linear(field[strip][touched]) for field in (pixels, relit))
+        result[strip][touched] = encoded(before + np.float32(strength) * (after - before))
     return result
 
 

@@ -1,7 +1,7 @@
 """From a photo to the same photo without its shadows: finds, plans, removes."""
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from deshadow import detect, masks
+from deshadow import detect, masks, relight
 from deshadow.backends import Backend, Detector, open_backend, open_detector
 from deshadow.fields import Field
 from deshadow.masks import Chosen, Labels
@@ -86,11 +86,13 @@ class Remover:
         mask: NDArray[Any] | None = None,
         options: Options = Options(),  # noqa: B008 (immutable)
         progress: Report | None = None,
+        *,
+        barrier: NDArray[np.bool_] | None = None,
     ) -> Relit | None:
         """Remove the shadows of (H, W, 3) sRGB in [0, 1]; None if there are none.
 
-        `mask` (h, w) is 1 (or 255) in the shadow; without one the shadows are found. An exception that
-        `progress` raises ends the work.
+        `mask` (h, w) is 1 (or 255) in the shadow; without one the shadows are found. `barrier` (H, W) is what
+        stays as it is, however far masks grow. An exception that `progress` raises ends the work.
         """
         if pixels.ndim != 3 or pixels.shape[2] != 3 or 0 in pixels.shape:
             raise ValueError(f"a picture is (height, width, 3), not {pixels.shape}")
@@ -104,6 +106,9 @@ class Remover:
         backend.config.schedule.times(options.steps)
         report(Progress(0.0, "detect"))
         chosen = self.choose(pixels, mask, options)
+        if barrier is not None:
+            kept = barrier if chosen.barrier is None else barrier | chosen.barrier
+            chosen = replace(chosen, barrier=kept)
         weight = masks.reach(chosen, options.dilate, options.feather)
         if not chosen.mask.any() or not weight.any():
             return None
@@ -111,6 +116,8 @@ class Remover:
         relit = quick(backend, pixels, chosen, weight, options)
         if options.mode == "removal":
             relit = removal(backend, pixels, chosen, weight, relit, options, report)
+        if options.strength < 1:
+            relit = relight.weakened(pixels, relit, options.strength)
         report(Progress(1.0, "windows" if options.mode == "removal" else "quick"))
         return Relit(relit, weight, chosen.mask)
 

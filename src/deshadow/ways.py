@@ -48,8 +48,9 @@ def quick(backend: Backend, pixels: Field, chosen: Chosen, weight: Field, option
     sampler = _SAMPLERS[options.sampler]
     found = sample(denoise, noise, backend.config.schedule, steps=options.steps, sampler=sampler)
     clean = ((found[0].transpose(1, 2, 0) + 1) / 2).clip(0, 1)
-    relighting = fitted(shadow, clean, relight.reduced(weight, height, width), chosen)
-    return relight.apply(relighting, pixels, weight, options.strength)
+    relighting = relight.fit(shadow, clean, relight.reduced(weight, height, width))
+    inside, stays = masks.seen_mask(chosen, 0, height, width), masks.seen_barrier(chosen, height, width)
+    return relight.apply(balance.balanced(relighting, shadow, inside, stays), pixels, weight)
 
 
 def removal(
@@ -61,7 +62,7 @@ def removal(
     options: Options,
     report: Report,
 ) -> Field:
-    """(H, W, 3): the photo relit as windows over the shadow would have it, each started from Quick."""
+    """(H, W, 3): Quick's result, relit as windows over the shadow would have it, each started from it."""
     height, width = fit_within(pixels.shape[:2], WINDOWED)
     shadow, start, seen = (relight.reduced(field, height, width) for field in (pixels, relit, weight))
     reach = round(options.dilate * max(height, width) / SEEN)
@@ -70,7 +71,7 @@ def removal(
     places = windows.lay_out(seen)
 
     def carried(clean: Field) -> Field:
-        return relight.apply(fitted(shadow, clean, seen, chosen), pixels, weight, options.strength)
+        return relight.apply(relight.fit(start, clean, seen), relit, weight)
 
     refined: Callable[[], Field] = lambda: start  # noqa: E731
     report(Progress(0.2, "windows", 0, len(places), lambda: laid_over(pixels, relit, weight)))
@@ -91,13 +92,6 @@ def removal(
 
         report(Progress(0.2 + 0.75 * done / len(places), "windows", done, len(places), preview))
     return carried(refined())
-
-
-def fitted(shadow: Field, clean: Field, weight: Field, chosen: Chosen) -> relight.Relighting:
-    """The light that a small result (h, w, 3) has beyond the shadow picture, its colour balanced."""
-    size = weight.shape
-    mask, stays = masks.seen_mask(chosen, 0, *size), masks.seen_barrier(chosen, *size)
-    return balance.balanced(relight.fit(shadow, clean, weight), shadow, mask, stays)
 
 
 def laid_over(pixels: Field, result: Field, weight: Field) -> Field:

@@ -140,6 +140,23 @@ def test_two_mask_folders_are_not_guessed_between(tmp_path: Path) -> None:
         pairs.find(tmp_path)
 
 
+def test_shadows_that_stay_are_read_from_instances(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write(tmp_path, name, ("shadow", "mask", "shadow_free"))
+    shape = (48, 64)
+    for number, column in ((0, 5), (2, 20)):
+        other = np.zeros(shape, np.uint8)
+        other[:, column] = 255
+        save(tmp_path / "instances" / f"a_{number}_other.png", other)
+    save(tmp_path / "instances" / "a_1_target.png", np.zeros(shape, np.uint8))
+    first, second = pairs.find(tmp_path)
+    assert first.instance == 0
+    assert first.others is not None
+    assert np.flatnonzero(first.others.any(axis=0)).tolist() == [5, 20]
+    assert second.instance is None
+    assert second.others is None
+
+
 def desoba(path: Path, name: str) -> tuple[Pixels, Pixels, Pixels]:
     """Two numbered shadows and one without an object."""
     picture, _, clean = scene(len(name))

@@ -52,7 +52,9 @@ def test_a_method_gets_the_found_mask_at_the_size_of_the_true_one() -> None:
     picture, mask, _ = scene(120, 200)
     given: list[np.ndarray] = []
 
-    def remove(picture: np.ndarray, mask: np.ndarray, name: str) -> np.ndarray:
+    def remove(
+        picture: np.ndarray, mask: np.ndarray, name: str, stays: np.ndarray | None = None
+    ) -> np.ndarray:
         given.append(mask)
         return picture
 

@@ -47,6 +47,18 @@ def test_the_network_gets_the_picture_at_256_and_the_mask_widened_by_21() -> Non
     np.testing.assert_array_equal(result, small)
 
 
+def test_the_mask_does_not_grow_into_another_shadow() -> None:
+    picture, mask, _ = scene(256, 256)
+    grown = dilate(mask, 21) > 0
+    stays = (mask == 0) & (np.arange(256) > 100)
+    assert (grown & stays).any()
+    spy = Spy(NO_GUIDE)
+    network(spy, Sampling(1))(picture, mask, "a", stays)
+    np.testing.assert_array_equal(spy.seen[0][2][0, 0] > 0, grown & ~stays)
+    network(spy, Sampling(1))(picture, mask, "a", np.ones(mask.shape, bool))
+    np.testing.assert_array_equal(spy.seen[1][2][0, 0] > 0, mask > 0)  # its own pixels it keeps
+
+
 def test_the_noise_belongs_to_the_seed_and_the_picture_s_name() -> None:
     picture, mask, _ = scene()
     spy = Spy(NO_GUIDE)

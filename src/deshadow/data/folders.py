@@ -17,6 +17,7 @@ _CLEAN_ENDINGS = ("_no_shadow", "_shadow_free", "_free", "_clean")
 _MASK_ENDINGS = ("_mask", "_shadow_mask")
 # In DESOBA's ShadowMask 255 marks shadows without an object, which its authors do not count as instances.
 _NO_OBJECT = 255
+_OTHER = re.compile(r"(.+)_\d+_other")
 # More grey levels than this are a soft edge or JPEG, not labels.
 _MOST_LABELS = 100
 
@@ -34,6 +35,7 @@ def read_folders(parts: Parts) -> Found:
         if name not in clean
     ]
     scenes = _scenes({name: clean[name] for name in shadow if name in clean})
+    others = _others(parts.instances) if parts.instances else {}
     samples = [
         Sample(
             name=name,
@@ -42,6 +44,8 @@ def read_folders(parts: Parts) -> Found:
             picture_file=Source(shadow[name]),
             clean_file=Source(clean[name]),
             mask_file=Source(masks[name]) if name in masks else None,
+            instance=0 if name in masks and name in others else None,
+            other_files=tuple(others.get(name, ())),
         )
         for name, scene in scenes.items()
     ]
@@ -103,6 +107,15 @@ def _instances(name: str, folder: Path, masks: dict[str, Path]) -> Iterable[tupl
             label = stem.removeprefix(name)
             if label != stem and re.fullmatch(r"[_-]\d+", label):
                 yield label[1:], path, 0
+
+
+def _others(folder: Path) -> dict[str, list[Source]]:
+    """The masks of shadows that stay, as `deshadow synth` writes them (NAME_SLOT_other.png), by picture."""
+    found: dict[str, list[Source]] = {}
+    for path in sorted(folder.iterdir()):
+        if is_picture(path) and (named := _OTHER.fullmatch(path.stem)):
+            found.setdefault(named.group(1), []).append(Source(path))
+    return found
 
 
 def _listing(folder: Path) -> tuple[dict[str, Path], list[Problem]]:

@@ -26,6 +26,8 @@ class Parts:
     mask: Path | None
     names: Path | None = None
     """A text file that lists the pictures of this split, where one folder holds all splits."""
+    instances: Path | None = None
+    """A folder of each shadow's own mask, where some shadows stay."""
     flaw: str = ""
     """Why this split cannot be read as this layout, and what to do."""
 
@@ -98,7 +100,8 @@ def plain_parts(folder: Path) -> list[Parts]:
         names = _subfolders(place)
         shadow = next(names[name] for name in _SHADOW if name in names)
         clean = next(names[name] for name in _CLEAN if name in names)
-        found.append(Parts(_split_of(place, folder), shadow, clean, _mask_folder(place, names)))
+        split, mask = _split_of(place, folder), _mask_folder(place, names)
+        found.append(Parts(split, shadow, clean, mask, instances=names.get("instances")))
     return found
 
 

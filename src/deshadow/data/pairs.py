@@ -168,15 +168,17 @@ def _check(samples: list[Sample]) -> tuple[list[Sample], list[Problem]]:
 
     good = []
     for sample in samples:
-        picture, clean = size(sample.picture_file), size(sample.clean_file)
-        mask = size(sample.mask_file) if sample.mask_file else picture
-        if picture is None or clean is None or mask is None:
+        picture = size(sample.picture_file)
+        files = (sample.clean_file, sample.mask_file, *sample.other_files)
+        others = {file: size(file) for file in files if file is not None}
+        if picture is None or None in others.values():
             continue
-        if picture == clean == mask:
+        odd = next(((file, found) for file, found in others.items() if found != picture), None)
+        if odd is None:
             good.append(sample)
             continue
-        other, its_size = (sample.clean_file, clean) if picture != clean else (sample.mask_file, mask)
-        reason = f"{_text(picture)}, but {other} is {_text(its_size)}"
+        assert odd[1] is not None
+        reason = f"{_text(picture)}, but {odd[0]} is {_text(odd[1])}"
         problems.append(Problem(str(sample.picture_file), reason))
     return good, list(dict.fromkeys(problems))  # a picture with many instances has one problem
 

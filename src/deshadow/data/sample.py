@@ -37,6 +37,8 @@ class Sample:
     instance: int | None = None
     """For a set with a mask per shadow: this shadow's grey level in the mask, 0 when the mask is its own.
     The clean picture then differs from the picture only under the mask; other shadows stay in both."""
+    other_files: tuple[Source, ...] = ()
+    """Masks of the shadows that stay, where each has a file of its own."""
 
     def load(self) -> Triplet:
         """The three pictures, each decoded once; ValueError names a file that cannot be decoded."""
@@ -50,6 +52,17 @@ class Sample:
         if self.instance is not None:
             clean = np.where(mask[..., None] > 0, clean, picture)
         return Triplet(picture, mask, clean)
+
+    @property
+    def others(self) -> NDArray[np.bool_] | None:
+        """(H, W): the shadows that stay; None where the set does not name them."""
+        if self.other_files:
+            return np.asarray(np.any([read_mask(file) > 0 for file in self.other_files], axis=0))
+        if not self.instance or self.mask_file is None:
+            return None
+        levels = read_grey(self.mask_file)
+        others: NDArray[np.bool_] = (levels > 0) & (levels != self.instance)
+        return others
 
     @property
     def picture(self) -> Pixels:

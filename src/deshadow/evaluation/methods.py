@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +16,21 @@ from deshadow.evaluation.resize import SIDE, nearest
 from deshadow.prediction import Prediction
 
 Pixels = NDArray[np.uint8]
-Remove = Callable[[Pixels, Pixels, str], Pixels]
+Stays = NDArray[np.bool_] | None
+"""(H, W): shadows that are not to be removed; None where they are not known."""
 Masking = Callable[[Pixels, Pixels], Pixels]
 """(H, W, 3) picture, (256, 256) true mask → (256, 256) mask to work with."""
 DEFAULT_STEPS: Mapping[Prediction, int] = {"noise": 50, "v": 50, "clean": 1, "correction": 1, "relighting": 1}
 """What predicts the picture itself is best in one step; what predicts noise needs many."""
 """Of the sampler, for each mode; those of the whole path are as in `deshadow.options.Options`."""
+
+
+class Remove(Protocol):
+    """Takes shadows away."""
+
+    def __call__(self, picture: Pixels, mask: Pixels, name: str, stays: Stays = None, /) -> Pixels:
+        """(H, W, 3) picture, (H, W) mask of 0 and 255, name of the picture → (h, w, 3) of any size."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +39,6 @@ class Method:
 
     name: str
     remove: Remove
-    """(H, W, 3) picture, (H, W) mask of 0 and 255, name of the picture → (h, w, 3) result of any size."""
     parameters: int | None = None
     note: str = ""
     """What it is, in a few words."""
@@ -98,7 +107,7 @@ def build(request: Request, default_weights: str) -> list[Method]:
 def with_masks(method: Method, masking: Masking, note: str) -> Method:
     """A method that is given other masks than the true ones; it is scored in the true ones."""
 
-    def remove(picture: Pixels, mask: Pixels, name: str) -> Pixels:
+    def remove(picture: Pixels, mask: Pixels, name: str, stays: Stays = None) -> Pixels:
         other = masking(picture, nearest(mask, SIDE, SIDE))
         return method.remove(picture, nearest(other, *mask.shape), name)
 
@@ -115,7 +124,7 @@ def from_folder(folder: Path) -> Remove:
         if is_picture(path)
     }
 
-    def remove(picture: Pixels, mask: Pixels, name: str) -> Pixels:
+    def remove(picture: Pixels, mask: Pixels, name: str, stays: Stays = None) -> Pixels:
         # A picture of the split test is found as test/NAME, or as NAME.
         path = files.get(name) or files.get(name.partition("/")[2])
         if path is None:
@@ -127,7 +136,7 @@ def from_folder(folder: Path) -> Remove:
 
 def _baseline(name: str) -> Method:
     remove, note = BASELINES[name]
-    return Method(name, lambda picture, mask, _: remove(picture, mask), 0, note)
+    return Method(name, lambda picture, mask, *_: remove(picture, mask), 0, note)
 
 
 def _model(name: str, path_or_name: str, request: Request, steps: int | None) -> Method:

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from deshadow.arrays import FloatArray
 from deshadow.backends import Backend, condition
 from deshadow.evaluation.dilation import dilate
+from deshadow.evaluation.methods import Remove, Stays
 from deshadow.evaluation.resize import SIDE, bicubic, nearest
 from deshadow.sampling import repaint, sample
 
@@ -32,19 +32,22 @@ class Sampling:
     """RePaint: how often each stretch is gone."""
 
 
-def network(backend: Backend, sampling: Sampling) -> Callable[[Pixels, Pixels, str], Pixels]:
-    """(H, W, 3) picture, (H, W) mask, name → (256, 256, 3) result, 8 bits as a file would have it.
+def network(backend: Backend, sampling: Sampling) -> Remove:
+    """A method whose result is (256, 256, 3), 8 bits as a file would have it.
 
     Every picture goes through the network by itself, one at a time, with noise from the seed and its name:
     runtimes add up a larger batch in another order, which would tip single pixels over to the next level.
     """
     config = backend.config
 
-    def remove(picture: Pixels, mask: Pixels, name: str) -> Pixels:
+    def remove(picture: Pixels, mask: Pixels, name: str, stays: Stays = None) -> Pixels:
         small = bicubic(picture, SIDE, SIDE).transpose(2, 0, 1)[None]
-        hole = dilate(nearest(mask, SIDE, SIDE), DILATION)[None, None]
+        own = nearest(mask, SIDE, SIDE)
+        hole = dilate(own, DILATION)
+        if stays is not None:  # as in the whole path, a mask does not grow into another shadow
+            hole[(nearest(stays.astype(np.uint8), SIDE, SIDE) > 0) & (own == 0)] = 0
         shadow: FloatArray = small / np.float32(127.5) - 1
-        masked: FloatArray = hole / np.float32(255)
+        masked: FloatArray = hole[None, None] / np.float32(255)
         rng = generator(sampling.seed, name)
         noisy: FloatArray = rng.standard_normal(shadow.shape).astype(np.float32)
         denoise = condition(backend, shadow, masked)

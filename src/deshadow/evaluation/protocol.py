@@ -14,7 +14,6 @@ from rich.console import Console
 from rich.progress import track
 
 from deshadow.data.pairs import PairSet, Problem, Sample, Triplet
-from deshadow.data.pictures import read_grey
 from deshadow.data.spread import spread
 from deshadow.data.statistics import dark_rate, shadow_fraction
 from deshadow.evaluation.instances import InstanceScore, score_instance
@@ -121,9 +120,10 @@ def score_sample(
     triplet = sample.load()
     picture, mask, truth = triplet
     height, width = mask.shape
+    others = sample.others
     with turn or nullcontext():
         start = time.perf_counter()
-        result = method.remove(picture, mask, f"{sample.split}/{sample.name}")
+        result = method.remove(picture, mask, f"{sample.split}/{sample.name}", others)
         seconds = time.perf_counter() - start
     small, small_truth = (bicubic(each, SIDE, SIDE) for each in (result, truth))
     native = bicubic(result, height, width)
@@ -141,20 +141,11 @@ def score_sample(
         native=score(native, truth, mask > 127),
     )
     if sample.instance is not None:
-        others = other_shadows(sample, mask)
-        scored = replace(scored, instance=score_instance(native, picture, truth, mask > 127, others))
+        known = np.zeros(mask.shape, bool) if others is None else others
+        scored = replace(scored, instance=score_instance(native, picture, truth, mask > 127, known))
     if perceptual is not None:
         scored = replace(scored, lpips=perceptual(small, small_truth))
     return Shown(scored, triplet, native)
-
-
-def other_shadows(sample: Sample, mask: Pixels) -> NDArray[np.bool_]:
-    """(H, W): the shadows of a picture that are not to be removed, as far as its mask names them."""
-    if not sample.instance or sample.mask_file is None:
-        return np.zeros(mask.shape, bool)
-    levels = read_grey(sample.mask_file)
-    others: NDArray[np.bool_] = (levels > 0) & (levels != sample.instance)
-    return others
 
 
 def choose(pairs: PairSet, limit: int | None) -> tuple[Sample, ...]:

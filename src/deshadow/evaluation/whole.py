@@ -1,28 +1,27 @@
 """The whole path of a photo, masks given: what a file that is written would hold, at its own size."""
 
-from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deshadow.backends import Backend
+from deshadow.evaluation.methods import Remove, Stays
 from deshadow.options import Options
 from deshadow.remover import Remover
 
 Pixels = NDArray[np.uint8]
 
 
-def whole(
-    backend: Backend, mode: Literal["quick", "removal"], steps: int, seed: int
-) -> Callable[[Pixels, Pixels, str], Pixels]:
-    """(H, W, 3) picture, (H, W) mask, name → (H, W, 3) result; outside the mask's reach it is the picture."""
+def whole(backend: Backend, mode: Literal["quick", "removal"], steps: int, seed: int) -> Remove:
+    """A method whose result is as large as the picture, and the picture itself outside the mask's reach."""
     remover = Remover(backend)
     options = Options(mode=mode, steps=steps, seed=seed)
 
-    def remove(picture: Pixels, mask: Pixels, name: str) -> Pixels:
+    def remove(picture: Pixels, mask: Pixels, name: str, stays: Stays = None) -> Pixels:
         pixels = picture.astype(np.float32) / np.float32(255)
-        relit = remover.relight(pixels, mask, options)
+        barrier = None if stays is None else stays & (mask == 0)
+        relit = remover.relight(pixels, mask, options, barrier=barrier)
         if relit is None:
             return picture
         levels = (relit.over(pixels) * 255).round().clip(0, 255).astype(np.uint8)
