@@ -85,7 +85,9 @@ def test_two_processes_give_the_weights_of_one(tmp_path: Path) -> None:
     one, two = tensors(tmp_path / "one"), tensors(tmp_path / "two")
     assert one.keys() == two.keys()
     for name in one:
-        np.testing.assert_allclose(two[name], one[name], atol=1e-4, err_msg=name)
+        # An absolute difference near 0 may turn its gradient round, which shows in the optimizer's averages.
+        close = 1e-3 if name.startswith("optimizer.") else 1e-4
+        np.testing.assert_allclose(two[name], one[name], atol=close, err_msg=name)
 
 
 def test_a_killed_run_ends_as_an_unbroken_one(tmp_path: Path) -> None:
