@@ -1,7 +1,7 @@
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from oracles import Oracle, answer, blob, darkened, detailed, lighten, unit
 from PIL import Image
 
+from deshadow import windows
 from deshadow.arrays import Array
 from deshadow.colour import lab
 from deshadow.evaluation.metrics import gradient_energy, lab_difference
@@ -18,6 +19,7 @@ from deshadow.remover import Remover
 from deshadow.ways import Progress
 
 LEFT = (0.25, 0.28, 0.34)
+MODES: tuple[Literal["quick", "removal"], ...] = ("quick", "removal")
 
 
 class DarkIsShadow:
@@ -53,6 +55,24 @@ def test_the_truth_comes_out_sharp_and_of_the_right_colour(mode: Any) -> None:
     assert 0.85 < energy.result / energy.truth < 1.15
     assert lab_difference(result, truth, inside) < 4
     assert (result[found.weight == 0] == photo[found.weight == 0]).all()
+
+
+def test_windows_that_find_nothing_leave_what_quick_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    truth, shade = detailed(300, 400), blob(300, 400, 3.0)
+    photo = unit(darkened(truth, shade, LEFT))
+    monkeypatch.setattr(windows, "lay_out", lambda *_: [])
+    both = [Remover(Oracle(answer(truth))).relight(photo, shade > 0.5, Options(mode=m)) for m in MODES]
+    assert both[0] is not None
+    assert both[1] is not None
+    np.testing.assert_allclose(both[1].pixels, both[0].pixels, atol=1e-5)
+
+
+def test_previews_are_as_strong_as_the_result() -> None:
+    photo, seen = plain(), list[Progress]()
+    found = remover().relight(photo, None, Options(mode="removal", strength=0.3), seen.append)
+    assert found is not None
+    assert seen[-2].preview is not None
+    np.testing.assert_allclose(seen[-2].preview(), found.over(photo), atol=1e-5)
 
 
 def test_shadows_are_found_where_no_mask_is_given() -> None:

@@ -137,6 +137,8 @@ def apply(relighting: Relighting, pixels: Field, weight: Field) -> Field:
 
 def weakened(pixels: Field, relit: Field, strength: float) -> Field:
     """(H, W, 3) twice, sRGB in [0, 1] → (H, W, 3): only a share of the light that was given back."""
+    if strength == 1:
+        return relit
     result = pixels.astype(np.float32, copy=True)
     if not strength:
         return result

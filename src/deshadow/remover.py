@@ -116,8 +116,7 @@ class Remover:
         relit = quick(backend, pixels, chosen, weight, options)
         if options.mode == "removal":
             relit = removal(backend, pixels, chosen, weight, relit, options, report)
-        if options.strength < 1:
-            relit = relight.weakened(pixels, relit, options.strength)
+        relit = relight.weakened(pixels, relit, options.strength)
         report(Progress(1.0, "windows" if options.mode == "removal" else "quick"))
         return Relit(relit, weight, chosen.mask)
 

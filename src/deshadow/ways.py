@@ -73,8 +73,11 @@ def removal(
     def carried(clean: Field) -> Field:
         return relight.apply(relight.fit(start, clean, seen), relit, weight)
 
+    def shown(result: Field) -> Field:
+        return laid_over(pixels, relight.weakened(pixels, result, options.strength), weight)
+
     refined: Callable[[], Field] = lambda: start  # noqa: E731
-    report(Progress(0.2, "windows", 0, len(places), lambda: laid_over(pixels, relit, weight)))
+    report(Progress(0.2, "windows", 0, len(places), lambda: shown(relit)))
     states = windows.refine(
         backend,
         shadow,
@@ -88,7 +91,7 @@ def removal(
     for done, refined in enumerate(states, start=1):
 
         def preview(state: Callable[[], Field] = refined) -> Field:
-            return laid_over(pixels, carried(state()), weight)
+            return shown(carried(state()))
 
         report(Progress(0.2 + 0.75 * done / len(places), "windows", done, len(places), preview))
     return carried(refined())

@@ -12,7 +12,7 @@ if DEVICE == "cpu":
     os.environ["TRITON_INTERPRET"] = "1"  # before Triton is imported
 pytest.importorskip("triton", reason="Triton comes with torch's builds for GPUs")
 
-from deshadow.nn import fused  # noqa: E402
+from deshadow.nn import blocks, fused  # noqa: E402
 
 
 def same(found: Tensor, expected: Tensor) -> None:
@@ -57,3 +57,22 @@ def test_total() -> None:
     both = (torch.autograd.grad(value, [x, h, bias], gradient) for value in (found, expected))
     for one, other in zip(*both, strict=True):
         same(one, other)
+
+
+@pytest.mark.parametrize("outputs", [8, 12])
+def test_a_block_gives_the_same_either_way(outputs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(0)
+    block = blocks.Residual(8, outputs, embedding=6).to(DEVICE)
+    for each in block.parameters():
+        torch.nn.init.normal_(each)
+    attention = blocks.Attention(outputs, 4).to(DEVICE)
+    torch.nn.init.normal_(attention.out.weight)
+    x, vector = values(2, 8, 6, 5), values(2, 6)
+    inputs = [x, vector, *block.parameters(), *attention.parameters()]
+    both = []
+    for kernels in (None, fused):
+        monkeypatch.setattr(blocks, "fused", lambda _, kernels=kernels: kernels)
+        found = attention(block(x, vector))
+        both.append([found, *torch.autograd.grad(found.square().mean(), inputs)])
+    for one, other in zip(*both, strict=True):
+        same(other, one)

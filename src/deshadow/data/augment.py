@@ -57,8 +57,7 @@ def augment(pairs: Pairs, draws: Draws, size: int, chosen: Augmentation = DEFAUL
     if it did before. The result is laid out channels last, whatever turn was drawn.
     """
     height, width = pairs.picture.shape[-2:]
-    samples = samples_for(chosen, height, width, size)
-    grid = crop_grid(draws, chosen, height, width, size * samples)
+    grid, samples = cut(draws, chosen, height, width, size)
     gains = light_gains(draws, chosen)
     picture, clean = (resample(tone(view, gains), grid, samples) for view in (pairs.picture, pairs.clean))
     picture, clean = quantise(deepened(picture, clean, depths(draws, chosen))), quantise(clean)
@@ -73,14 +72,15 @@ def augment(pairs: Pairs, draws: Draws, size: int, chosen: Augmentation = DEFAUL
 def vary(picture: Tensor, draws: Draws, size: int, chosen: Augmentation = DEFAULT) -> Tensor:
     """Cut squares of `size` pixels from pictures (B, 3, H, W) of 8 bits, as `augment` does from pairs."""
     height, width = picture.shape[-2:]
-    samples = samples_for(chosen, height, width, size)
-    grid = crop_grid(draws, chosen, height, width, size * samples)
-    return quantise(resample(tone(picture, light_gains(draws, chosen)), grid, samples))
+    cut_out = cut(draws, chosen, height, width, size)
+    return quantise(resample(tone(picture, light_gains(draws, chosen)), *cut_out))
 
 
-def samples_for(chosen: Augmentation, height: int, width: int, size: int) -> int:
-    """Several samples a pixel where a crop is made smaller, so that nothing flickers or aliases."""
-    return max(1, round(chosen.crop[1] * min(height, width) / size))
+def cut(draws: Draws, chosen: Augmentation, height: int, width: int, size: int) -> tuple[Tensor, int]:
+    """Where to sample squares of `size` pixels, and how many samples make a pixel."""
+    # Several where a crop is made smaller, so that nothing flickers or aliases.
+    samples = max(1, round(chosen.crop[1] * min(height, width) / size))
+    return crop_grid(draws, chosen, height, width, size * samples), samples
 
 
 def crop_grid(draws: Draws, chosen: Augmentation, height: int, width: int, size: int) -> Tensor:

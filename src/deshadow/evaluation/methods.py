@@ -22,7 +22,6 @@ Masking = Callable[[Pixels, Pixels], Pixels]
 """(H, W, 3) picture, (256, 256) true mask → (256, 256) mask to work with."""
 DEFAULT_STEPS: Mapping[Prediction, int] = {"noise": 50, "v": 50, "clean": 1, "correction": 1, "relighting": 1}
 """What predicts the picture itself is best in one step; what predicts noise needs many."""
-"""Of the sampler, for each mode; those of the whole path are as in `deshadow.options.Options`."""
 
 
 class Remove(Protocol):

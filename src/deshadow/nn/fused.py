@@ -154,6 +154,41 @@ def tiling_of(x: Tensor) -> Tiling:
 
 
 @triton.jit
+def tile(P, C, ROWS: tl.constexpr, WIDTH: tl.constexpr):
+    """The channels, places and true extent of this program's pixels."""
+    pixel = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
+    channel = tl.program_id(2) * WIDTH + tl.arange(0, WIDTH)
+    at = tl.program_id(0).to(tl.int64) * P * C + pixel[:, None] * C + channel[None, :]
+    return channel, at, (pixel < P)[:, None] & (channel < C)[None, :]
+
+
+@triton.jit
+def pair(table, picture, channel, B, C):
+    """The two numbers that a table (2, B, C) has for each channel."""
+    first = tl.load(table + picture * C + channel, channel < C, 0.0)[None, :]
+    return first, tl.load(table + (B + picture) * C + channel, channel < C, 0.0)[None, :]
+
+
+@triton.jit
+def keep(parts, first, second, place, channel, B, C, PARTS: tl.constexpr):
+    """Write down two sums of a part of a picture."""
+    at = parts + place * C + channel
+    tl.store(at, tl.sum(first, 0), channel < C)
+    tl.store(at + B * PARTS * C, tl.sum(second, 0), channel < C)
+
+
+@triton.jit
+def added_up(parts, B, C, groups, PARTS: tl.constexpr, WIDTH: tl.constexpr):
+    """The channels of this program's group, which of them there are, and both sums over all parts."""
+    count = C // groups
+    within = tl.arange(0, WIDTH) < count
+    channel = tl.program_id(1) * count + tl.arange(0, WIDTH)
+    at = parts + (tl.program_id(0) * PARTS + tl.arange(0, PARTS)[:, None]) * C + channel[None, :]
+    first = tl.sum(tl.load(at, within[None, :], 0.0), 0)
+    return channel, within, first, tl.sum(tl.load(at + B * PARTS * C, within[None, :], 0.0), 0)
+
+
+@triton.jit
 def sum_kernel(x, parts, B, P, C, length, PARTS: tl.constexpr, ROWS: tl.constexpr, WIDTH: tl.constexpr):
     """Sums of x and of its square."""
     picture, part = tl.program_id(0), tl.program_id(1)
@@ -167,9 +202,7 @@ def sum_kernel(x, parts, B, P, C, length, PARTS: tl.constexpr, ROWS: tl.constexp
         value = tl.load(start + pixel[:, None] * C + channel[None, :], inside, 0.0).to(tl.float32)
         first += value
         second += value * value
-    place = parts + (picture * PARTS + part) * C + channel
-    tl.store(place, tl.sum(first, 0), channel < C)
-    tl.store(place + B * PARTS * C, tl.sum(second, 0), channel < C)
+    keep(parts, first, second, picture * PARTS + part, channel, B, C, PARTS)
 
 
 @triton.jit
@@ -178,13 +211,8 @@ def line_kernel(
     PARTS: tl.constexpr, WIDTH: tl.constexpr, MODULATED: tl.constexpr, OFFSET: tl.constexpr,
 ):  # fmt: skip
     """The line through each channel of one group, h = scale · x + shift, from the sums."""
-    picture, group = tl.program_id(0), tl.program_id(1)
-    count = C // groups
-    within = tl.arange(0, WIDTH) < count
-    channel = group * count + tl.arange(0, WIDTH)
-    tile = parts + (picture * PARTS + tl.arange(0, PARTS)[:, None]) * C + channel[None, :]
-    total = tl.sum(tl.load(tile, within[None, :], 0.0), 0)
-    square = tl.sum(tl.load(tile + B * PARTS * C, within[None, :], 0.0), 0)
+    picture, group, count = tl.program_id(0), tl.program_id(1), C // groups
+    channel, within, total, square = added_up(parts, B, C, groups, PARTS, WIDTH)
     at = picture * C + channel
     tl.store(sums + at, total, within)
     moved = tl.zeros([WIDTH], tl.float32)
@@ -215,12 +243,8 @@ def bend_kernel(
 ):  # fmt: skip
     """y = silu(scale · x + shift), or the line itself."""
     picture = tl.program_id(0)
-    pixel = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
-    channel = tl.program_id(2) * WIDTH + tl.arange(0, WIDTH)
-    inside = (pixel < P)[:, None] & (channel < C)[None, :]
-    at = picture.to(tl.int64) * P * C + pixel[:, None] * C + channel[None, :]
-    scale = tl.load(lines + picture * C + channel, channel < C, 0.0)[None, :]
-    shift = tl.load(lines + (B + picture) * C + channel, channel < C, 0.0)[None, :]
+    channel, at, inside = tile(P, C, ROWS, WIDTH)
+    scale, shift = pair(lines, picture, channel, B, C)
     h = tl.load(x + at, inside, 0.0).to(tl.float32) * scale + shift
     if BENDS:
         h *= tl.sigmoid(h)
@@ -247,8 +271,7 @@ def back_sum_kernel(
     """Sums of the gradient at h, and of its product with x."""
     picture, part = tl.program_id(0), tl.program_id(1)
     channel = tl.program_id(2) * WIDTH + tl.arange(0, WIDTH)
-    scale = tl.load(lines + picture * C + channel, channel < C, 0.0)[None, :]
-    shift = tl.load(lines + (B + picture) * C + channel, channel < C, 0.0)[None, :]
+    scale, shift = pair(lines, picture, channel, B, C)
     first = tl.zeros([ROWS, WIDTH], tl.float32)
     second = tl.zeros([ROWS, WIDTH], tl.float32)
     start = picture.to(tl.int64) * P * C
@@ -259,9 +282,7 @@ def back_sum_kernel(
         value, gradient = bent(x, dy, at, inside, scale, shift, BENDS)
         first += gradient
         second += gradient * value
-    place = parts + (picture * PARTS + part) * C + channel
-    tl.store(place, tl.sum(first, 0), channel < C)
-    tl.store(place + B * PARTS * C, tl.sum(second, 0), channel < C)
+    keep(parts, first, second, picture * PARTS + part, channel, B, C, PARTS)
 
 
 @triton.jit
@@ -270,13 +291,8 @@ def back_line_kernel(
     PARTS: tl.constexpr, WIDTH: tl.constexpr, MODULATED: tl.constexpr, OFFSET: tl.constexpr,
 ):  # fmt: skip
     """What the gradient at x is made of, and the gradients at the line: of scale, of shift, of the offset."""
-    picture, group = tl.program_id(0), tl.program_id(1)
-    count = C // groups
-    within = tl.arange(0, WIDTH) < count
-    channel = group * count + tl.arange(0, WIDTH)
-    tile = parts + (picture * PARTS + tl.arange(0, PARTS)[:, None]) * C + channel[None, :]
-    plain = tl.sum(tl.load(tile, within[None, :], 0.0), 0)
-    product = tl.sum(tl.load(tile + B * PARTS * C, within[None, :], 0.0), 0)
+    picture, group, count = tl.program_id(0), tl.program_id(1), C // groups
+    channel, within, plain, product = added_up(parts, B, C, groups, PARTS, WIDTH)
     moved = tl.zeros([WIDTH], tl.float32)
     if OFFSET:
         moved = tl.load(offset + channel, within, 0.0).to(tl.float32)
@@ -307,25 +323,17 @@ def back_kernel(
 ):  # fmt: skip
     """dx = scale · dh + curve · x + shift."""
     picture = tl.program_id(0)
-    pixel = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
-    channel = tl.program_id(2) * WIDTH + tl.arange(0, WIDTH)
-    inside = (pixel < P)[:, None] & (channel < C)[None, :]
-    at = picture.to(tl.int64) * P * C + pixel[:, None] * C + channel[None, :]
-    scale = tl.load(lines + picture * C + channel, channel < C, 0.0)[None, :]
-    shift = tl.load(lines + (B + picture) * C + channel, channel < C, 0.0)[None, :]
+    channel, at, inside = tile(P, C, ROWS, WIDTH)
+    scale, shift = pair(lines, picture, channel, B, C)
     value, gradient = bent(x, dy, at, inside, scale, shift, BENDS)
-    curve = tl.load(curves + picture * C + channel, channel < C, 0.0)[None, :]
-    level = tl.load(curves + (B + picture) * C + channel, channel < C, 0.0)[None, :]
+    curve, level = pair(curves, picture, channel, B, C)
     tl.store(dx + at, (scale * gradient + curve * value + level).to(dx.dtype.element_ty), inside)
 
 
 @triton.jit
 def total_kernel(x, h, bias, y, P, C, ROWS: tl.constexpr, WIDTH: tl.constexpr):
     """y = x + h + bias."""
-    pixel = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
-    channel = tl.program_id(2) * WIDTH + tl.arange(0, WIDTH)
-    inside = (pixel < P)[:, None] & (channel < C)[None, :]
-    at = tl.program_id(0).to(tl.int64) * P * C + pixel[:, None] * C + channel[None, :]
+    channel, at, inside = tile(P, C, ROWS, WIDTH)
     value = tl.load(x + at, inside, 0.0).to(tl.float32) + tl.load(h + at, inside, 0.0).to(tl.float32)
     value += tl.load(bias + channel, channel < C, 0.0).to(tl.float32)[None, :]
     tl.store(y + at, value.to(y.dtype.element_ty), inside)
