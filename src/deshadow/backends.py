@@ -30,7 +30,7 @@ from deshadow.checkpoint import (
     remover_config,
 )
 from deshadow.config import Config, DetectorConfig, ModelConfig
-from deshadow.prediction import clean_from
+from deshadow.prediction import picture_from
 
 if TYPE_CHECKING:
     import torch
@@ -76,7 +76,7 @@ def condition(backend: Backend, picture: Array, mask: Array) -> Callable[[Array,
         output = backend.predict(pad_to_multiple(noisy, config.stride), t, padded, padded_mask, guidance)
         a, s = config.schedule.level(t)
         cut: Array = output[:, :, :height, :width]
-        return clean_from(config.predicts, cut, noisy, picture, a, s)
+        return picture_from(config.predicts, cut, noisy, picture, a, s)
 
     return denoise
 

@@ -54,6 +54,14 @@ def clean_from(
     raise ValueError(unknown(kind))
 
 
+def picture_from(
+    kind: Prediction, output: Array, noisy: Array, shadow: Array, a: "float | Array", s: "float | Array"
+) -> Array:
+    """What a sampler takes for the clean picture: from ε, divided by √ᾱ_t, no more than a picture can be."""
+    clean = clean_from(kind, output, noisy, shadow, a, s)
+    return clean.clip(-1, 1) if kind == "noise" else clean
+
+
 def noise_from(clean: Array, noisy: Array, a: "float | Array", s: "float | Array") -> Array:
     """The ε for which `diffuse` leads from `clean` to `noisy`."""
     return (noisy - a * clean) / s

@@ -16,6 +16,7 @@ from deshadow import checkpoint
 from deshadow.config import ModelConfig, palette, preset, unconditional
 from deshadow.training import ablate as module
 from deshadow.training.ablate import Ablation, ablate, parse
+from deshadow.training.batches import Source
 from deshadow.training.journal import read_log
 from deshadow.training.loop import train
 from deshadow.training.options import Options
@@ -69,6 +70,21 @@ def test_every_row_is_a_run_of_the_model_that_it_names(whole: Path) -> None:
     assert {name: options["lag"] for name, options in begun.items() if options["lag"]} == {"lagged": 5}
     assert {name for name, options in begun.items() if not options["invariant"]} == {"no-invariant"}
     assert {name for name, options in begun.items() if options["weighting"] == "p2"} == {"noise"}
+
+
+def test_what_predicts_noise_draws_all_timesteps_alike(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = {}
+
+    def train(row: Options, source: Source) -> None:
+        drawn[row.out.name] = source.final
+        raise ValueError("enough")
+
+    monkeypatch.setattr(module, "train", train)
+    with pytest.raises(ValueError, match="enough"):
+        ablate(ablation(data, tmp_path / "out", "--images", "8", "--rows", "ours,noise,palette,repaint"))
+    assert drawn == {"ours": 0.6, "noise": 0.0, "palette": 0.0, "repaint": 0.0}
 
 
 def test_the_tables_have_every_row_with_its_figures(whole: Path) -> None:

@@ -10,7 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -192,7 +192,7 @@ def run_row(options: Ablation, name: str, source: Source, pairs: Pairs, left: fl
     if left < math.inf:
         changes["pause_after"] = left
     row = Options(**({each.name: getattr(row, each.name) for each in fields(row)} | changes))
-    validation = train(row, source=source)
+    validation = train(row, source=replace(source, final=row.final))
     ending = read_log(row.out)[-1]
     if ending["kind"] != "end":
         return False

@@ -73,7 +73,7 @@ def measure(
         points.append(torch.stack([t, means[:-1], means[1:]], dim=-1).flatten(0, 1))
         for k, time in enumerate(times[:-1]):
             noisy = diffuse(clean, noise, *schedule.level(time))
-            # A model of the noise may estimate what no picture can be: that does not count.
+            # An estimate may be what no picture can be: that does not count.
             own, other = (denoise(each, time).clamp(-1, 1) for each in (noisy, noisy.roll(1, dims=0)))
             moved[k] += 127.5 * float((own - other).abs().mean(dim=(1, 2, 3)).sum())
     table = torch.cat(points).double().numpy()

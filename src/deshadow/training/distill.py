@@ -21,7 +21,7 @@ from deshadow.backends import TorchBackend
 from deshadow.data.augment import Pairs
 from deshadow.files import write_whole
 from deshadow.nn.lfg import LFGDiffusion
-from deshadow.prediction import clean_from, diffuse, noise_from
+from deshadow.prediction import diffuse, noise_from, picture_from
 from deshadow.training.batches import open_source
 from deshadow.training.endings import ended
 from deshadow.training.figures import COLUMNS, cell, cells, figures, table_lines
@@ -155,7 +155,7 @@ class Taught(Criterion):
             now = now.clamp(min=1)
             (a, s), (a_then, s_then) = self.level(now), self.level(then)
             output = self.teacher(noisy, now, batch.picture, batch.mask, guidance)
-            clean = clean_from(kind, output.float(), noisy, batch.picture, a, s)
+            clean = picture_from(kind, output.float(), noisy, batch.picture, a, s)
             noisy = diffuse(clean, noise_from(clean, noisy, a, s), a_then, s_then)
         return noisy
 

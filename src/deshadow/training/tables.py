@@ -12,7 +12,8 @@ RECORD = "row.json"
 INPUT = "input"
 """The folder of the row that no network has touched."""
 
-NOISE = {"predicts": "noise", "norm": "l2"}
+NOISE = {"predicts": "noise", "norm": "l2", "final": 0.0}
+"""What predicts noise learns nothing where there is nothing else, so no image is kept for the last step."""
 BASELINE = {"guidance": "none", "fusion": "none", **NOISE}
 
 ROWS: dict[str, dict[str, Any]] = {
