@@ -17,6 +17,7 @@ from deshadow.backends import OnnxBackend, TorchBackend, condition, open_backend
 from deshadow.checkpoint import compress, load, save
 from deshadow.config import Fusion, Guidance, ModelConfig, Sees, preset
 from deshadow.export import export
+from deshadow.nn.lfg import LFGDiffusion
 from deshadow.sampling import sample
 
 SIZES = [(8, 8), (9, 17), (64, 48), (200, 31), (513, 389)]
@@ -37,7 +38,8 @@ def test_both_runtimes_agree_at_any_size(
     assert by_onnx.shape == by_torch.shape == picture.shape
     assert by_onnx.dtype == by_torch.dtype == np.float32
     assert np.abs(by_torch - picture).mean() > 0.1  # the random network does something
-    np.testing.assert_allclose(by_onnx, by_torch, atol=1e-3)
+    # Norms over two pixels by two magnify the last digit: there torch itself is 2e-3 from float64.
+    np.testing.assert_allclose(by_onnx, by_torch, atol=1e-3 if min(size) > 8 else 3e-3)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +52,7 @@ def test_every_kind_of_model_exports(tmp_path: Path, guidance: Guidance, fusion:
     written = export(path)
     picture, mask, noisy = random_pair(20, 30, batch=2)
     by_onnx, by_torch = (
-        condition(backend, picture, mask)(noisy, 900)
+        condition(backend, picture, mask)(noisy, 100)
         for backend in (OnnxBackend(path), TorchBackend(load(path)))
     )
     np.testing.assert_allclose(by_onnx, by_torch, atol=1e-3)
@@ -69,6 +71,33 @@ def test_weights_of_eight_bits_run_alike_on_both_runtimes(tmp_path: Path) -> Non
         for backend in (OnnxBackend(path), TorchBackend(load(path)))
     )
     np.testing.assert_allclose(by_onnx, by_torch, atol=1e-3)
+    # Opening takes as long as a graph is large: what is in float32 is used as it lies in the file.
+    for written in path.parent.glob("*.onnx"):
+        graph = onnx.load(written, load_external_data=False).graph
+        cast = {node.input[0] for node in graph.node if node.op_type == "Cast"}
+        stored = {tensor.name: tensor.data_type for tensor in graph.initializer}
+        assert {name for name, kind in stored.items() if kind == onnx.TensorProto.INT8} == cast & set(stored)
+        assert onnx.TensorProto.FLOAT16 not in stored.values()
+        assert not {"Constant", "SequenceAt"} & {node.op_type for node in graph.node}
+
+
+def test_an_untrained_network_exports_too(tmp_path: Path) -> None:
+    path = tmp_path / "new.safetensors"
+    save(path, LFGDiffusion(ModelConfig(SMALL, SMALL)))  # full of tensors that are 0, or like another
+    export(path)
+    picture, mask, noisy = random_pair(16, 16)
+    by_onnx, by_torch = (
+        condition(backend, picture, mask)(noisy, 100)
+        for backend in (OnnxBackend(path), TorchBackend(load(path)))
+    )
+    np.testing.assert_allclose(by_onnx, by_torch, atol=1e-3)
+
+
+def test_what_predicts_noise_gives_no_picture_beyond_white_and_black() -> None:
+    model = random_model(ModelConfig(SMALL, SMALL, predicts="noise"))
+    picture, mask, noisy = random_pair(16, 16)
+    clean = condition(TorchBackend(model), picture, mask)(noisy, 1000)  # where ε is divided by 0.006
+    assert np.abs(clean).max() == 1
 
 
 @pytest.mark.parametrize(
@@ -82,11 +111,11 @@ def test_models_that_see_less_run_alike_on_both_runtimes(
     export(path)
     (picture, mask, noisy), (other, other_mask, _) = random_pair(20, 30), random_pair(20, 30, seed=1)
     for backend in (OnnxBackend(path), TorchBackend(load(path))):
-        seen = condition(backend, picture, mask)(noisy, 900)
-        by_torch = condition(TorchBackend(load(path)), picture, mask)(noisy, 900)
+        seen = condition(backend, picture, mask)(noisy, 100)
+        by_torch = condition(TorchBackend(load(path)), picture, mask)(noisy, 100)
         np.testing.assert_allclose(seen, by_torch, atol=1e-3)
-        blind_to_mask = (condition(backend, picture, other_mask)(noisy, 900) == seen).all()
-        blind_to_picture = (condition(backend, other, mask)(noisy, 900) == seen).all()
+        blind_to_mask = (condition(backend, picture, other_mask)(noisy, 100) == seen).all()
+        blind_to_picture = (condition(backend, other, mask)(noisy, 100) == seen).all()
         assert blind_to_mask == (guidance == "none")
         assert blind_to_picture == (sees == "nothing" and guidance == "none")
 
@@ -140,7 +169,7 @@ def test_half_precision_is_welcome(backends: tuple[OnnxBackend, TorchBackend]) -
         assert clean.dtype == np.float16
 
 
-@pytest.mark.parametrize("t", [1, 500, 1000])
+@pytest.mark.parametrize("t", [1, 100, 1000])
 def test_noise_prediction_is_turned_into_the_clean_picture(t: int) -> None:
     model = random_model(replace(preset("tiny"), predicts="noise"))
     picture, mask, noisy = (torch.from_numpy(array) for array in random_pair(16, 16))
@@ -148,7 +177,7 @@ def test_noise_prediction_is_turned_into_the_clean_picture(t: int) -> None:
         noise = model(noisy, torch.tensor([float(t)]), picture, mask, model.encode(picture, mask))
     a, s = model.config.schedule.level(t)
     clean = condition(TorchBackend(model), picture, mask)(noisy, t)
-    torch.testing.assert_close(a * clean + s * noise, noisy, atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(clean, ((noisy - s * noise) / a).clip(-1, 1), atol=1e-4, rtol=1e-4)
 
 
 PICTURE, MASK, NOISY = random_pair(16, 16)

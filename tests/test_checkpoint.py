@@ -63,7 +63,7 @@ def test_compression_never_overwrites_what_it_reads(path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_releases_are_in_half_precision_and_load_as_float32(tmp_path: Path) -> None:
+def test_half_precision_is_the_default_and_loads_as_float32(tmp_path: Path) -> None:
     path, model = tmp_path / "half.safetensors", random_model(CONFIG)
     checkpoint.save(path, model)
     assert {tensor.dtype for tensor in checkpoint.read(path).tensors.values()} == {np.dtype(np.float16)}

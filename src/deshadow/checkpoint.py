@@ -55,7 +55,7 @@ def save(
     half: bool = True,
     notes: Mapping[str, str] = {},
 ) -> None:
-    """Write a model's weights, in half precision as releases have them or in float32."""
+    """Write a model's weights, in half precision or in float32."""
     tensors = {name: tensor.detach().cpu().numpy() for name, tensor in model.state_dict().items()}
     write(
         path,

@@ -2,8 +2,9 @@
 
 import copy
 import logging
+import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import onnx
 import torch
 from numpy.typing import NDArray
+from onnxscript import optimizer
 from torch import Tensor, nn
 from torch.export import Dim
 
@@ -23,6 +25,8 @@ from deshadow.nn.lfg import LFGDiffusion
 from deshadow.quantisation import SCALE
 
 OPSET = 21
+FOLDED = 16
+"""Numbers in the largest constants that are worked out beforehand: sizes, and places in them."""
 DTYPES = {"F16": onnx.TensorProto.FLOAT16, "F32": onnx.TensorProto.FLOAT, "I8": onnx.TensorProto.INT8}
 
 
@@ -93,7 +97,13 @@ def trace_detector(model: ShadowDetector) -> onnx.ModelProto:
 
 
 def trace(module: nn.Module, stride: int, channels: Mapping[str, int], output: str) -> onnx.ModelProto:
-    """The graph of a module over pictures of so many channels (0: a number for each picture)."""
+    """The graph of a module over pictures of so many channels (0: a number for each picture).
+
+    Its tensors are of random numbers: none of them looks superfluous, or like another.
+    """
+    module = copy.deepcopy(module).eval()
+    for parameter in module.parameters():
+        nn.init.normal_(parameter)
     side = 2 * stride  # any: batch, rows and columns stay free
     batch, rows, columns = Dim("batch"), Dim("rows"), Dim("columns")
     inputs = {name: torch.ones(2, n, side, side) if n else torch.ones(2) for name, n in channels.items()}
@@ -106,26 +116,35 @@ def trace(module: nn.Module, stride: int, channels: Mapping[str, int], output: s
         warnings.simplefilter("ignore")
         logging.getLogger("torch.onnx").setLevel(logging.ERROR)
         program = torch.onnx.export(
-            module.eval(),
+            module,
             kwargs=inputs,
             dynamo=True,
             dynamic_shapes=shapes,
             input_names=list(inputs),
             output_names=[output],
             opset_version=OPSET,
-            optimize=False,  # folding would leave initialisers that are no longer the checkpoint's tensors
+            optimize=False,  # it would fold what is small enough to be a tensor of the checkpoint
             verbose=False,
         )
     assert program is not None
-    return program.model_proto
+    folded: onnx.ModelProto = optimizer.optimize(
+        program.model_proto, input_size_limit=FOLDED, output_size_limit=FOLDED
+    )
+    assert named(program.model_proto) & set(module.state_dict()) <= named(folded)
+    return folded
+
+
+def named(model: onnx.ModelProto) -> set[str]:
+    """The names of a graph's tensors."""
+    return {tensor.name for tensor in model.graph.initializer}
 
 
 def spell_out(model: onnx.ModelProto) -> None:
-    """Replace what onnxruntime has no kernel for: it would inline each by itself whenever it opens a graph.
+    """Replace norms, which onnxruntime has no kernel for: it would inline each whenever it opens a graph.
 
     That took most of the start of a program that removes one shadow.
     """
-    kinds = _kinds(onnx.shape_inference.infer_shapes(model).graph)
+    tensors = {tensor.name: tensor for tensor in model.graph.initializer}
     nodes: list[onnx.NodeProto] = []
     shared: dict[str, NDArray[Any]] = {}
     for node in model.graph.node:
@@ -133,15 +152,13 @@ def spell_out(model: onnx.ModelProto) -> None:
             steps, constants = _group_normalization(node)
             nodes += steps
             shared |= constants
-        elif node.op_type == "CastLike":
-            kind = kinds[node.input[1]]
-            nodes.append(onnx.helper.make_node("Cast", node.input[:1], node.output, to=kind))
+            for each in node.input[1:]:  # the same numbers, laid out to go over pictures
+                tensors[each].dims[:] = [*tensors[each].dims[:1], 1, 1]
         else:
             nodes.append(copy.deepcopy(node))
     del model.graph.node[:]
     model.graph.node.extend(nodes)
-    tensors = [onnx.numpy_helper.from_array(value, name) for name, value in shared.items()]
-    model.graph.initializer.extend(tensors)
+    model.graph.initializer.extend(onnx.numpy_helper.from_array(each, name) for name, each in shared.items())
 
 
 def _group_normalization(node: onnx.NodeProto) -> tuple[list[onnx.NodeProto], dict[str, NDArray[Any]]]:
@@ -161,65 +178,50 @@ def _group_normalization(node: onnx.NodeProto) -> tuple[list[onnx.NodeProto], di
             epsilon=given["epsilon"],
         ),
         step("Reshape", [f"{name}_even", f"{name}_shape"], [f"{name}_normal"]),
-        step("Reshape", [scale, "column"], [f"{name}_scale"]),
-        step("Reshape", [shift, "column"], [f"{name}_shift"]),
-        step("Mul", [f"{name}_normal", f"{name}_scale"], [f"{name}_scaled"]),
-        step("Add", [f"{name}_scaled", f"{name}_shift"], [name]),
+        step("Mul", [f"{name}_normal", scale], [f"{name}_scaled"]),
+        step("Add", [f"{name}_scaled", shift], [name]),
     ]
     return steps, {
         grouped: np.array([0, groups, -1]),
         ones: np.ones(groups, np.float32),
         zeros: np.zeros(groups, np.float32),
-        "column": np.array([-1, 1, 1]),
     }
-
-
-def _kinds(graph: onnx.GraphProto) -> dict[str, int]:
-    """The type of element of every value in a graph, as far as it is known."""
-    kinds = {
-        value.name: value.type.tensor_type.elem_type
-        for values in (graph.input, graph.output, graph.value_info)
-        for value in values
-    }
-    return kinds | {tensor.name: tensor.data_type for tensor in graph.initializer}
 
 
 def point_into(model: onnx.ModelProto, location: str, tensors: Mapping[str, Place]) -> None:
     """Replace the initialisers' values by their places in the checkpoint, and drop the tracer's notes."""
     graph = model.graph
-    for node in graph.node:
-        node.ClearField("metadata_props")
-        node.ClearField("doc_string")
+    for part in (*graph.node, *graph.input, *graph.output, graph, model):
+        part.ClearField("metadata_props")
+        part.ClearField("doc_string")
+    del graph.value_info[:]
     constants = [tensor for tensor in graph.initializer if tensor.name not in tensors]  # the tracer's own
-    names = [tensor.name for tensor in graph.initializer if tensor.name in tensors]
-    assert all(tuple(t.dims) == tensors[t.name].shape for t in graph.initializer if t.name in tensors)
+    shapes = {t.name: tuple(t.dims) for t in graph.initializer if t.name in tensors}
+    assert all(math.prod(shape) == math.prod(tensors[name].shape) for name, shape in shapes.items())
     nodes = list(graph.node)
     del graph.initializer[:], graph.node[:]
     graph.initializer.extend(constants)
-    for name in names:
-        graph.node.extend(restored(graph, name, location, tensors))
+    for name, shape in shapes.items():
+        scaled = name + SCALE in tensors
+        restore(graph, f"{name}.whole" if scaled else name, shape, location, tensors[name])
+        if scaled:
+            scale = tensors[name + SCALE]
+            restore(graph, name + SCALE, scale.shape, location, scale)
+            graph.node.append(onnx.helper.make_node("Mul", [f"{name}.whole", name + SCALE], [name]))
     graph.node.extend(nodes)
 
 
-def restored(
-    graph: onnx.GraphProto, name: str, location: str, tensors: Mapping[str, Place]
-) -> list[onnx.NodeProto]:
-    """What gives a tensor of the checkpoint in float32: a cast, and the product with its scale if it has one.
+def restore(graph: onnx.GraphProto, name: str, shape: Sequence[int], location: str, place: Place) -> None:
+    """Give a graph the tensor at a place of the checkpoint, in float32 and under this name.
 
-    onnxruntime does this once, when it opens the graph.
+    What is stored otherwise is cast, which onnxruntime does once, when it opens the graph.
     """
-    parts = [part for part in (name, name + SCALE) if part in tensors]
-    wide = [f"{part}.wide" for part in parts] if len(parts) > 1 else [name]
-    for part in parts:
-        tensor, place = graph.initializer.add(), tensors[part]
-        tensor.name, tensor.data_type = f"{part}.stored", DTYPES[place.dtype]
-        tensor.dims.extend(place.shape)
-        tensor.data_location = onnx.TensorProto.EXTERNAL
-        for key, value in (("location", location), ("offset", place.offset), ("length", place.length)):
-            tensor.external_data.add(key=key, value=str(value))
-    make = onnx.helper.make_node
-    nodes = [
-        make("Cast", [f"{part}.stored"], [value], name=f"{part}.cast", to=onnx.TensorProto.FLOAT)
-        for part, value in zip(parts, wide, strict=True)
-    ]
-    return [*nodes, make("Mul", wide, [name], name=f"{name}.scaled")] if len(parts) > 1 else nodes
+    tensor = graph.initializer.add()
+    tensor.name, tensor.data_type = name, DTYPES[place.dtype]
+    tensor.dims.extend(shape)
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    for key, value in (("location", location), ("offset", place.offset), ("length", place.length)):
+        tensor.external_data.add(key=key, value=str(value))
+    if tensor.data_type != onnx.TensorProto.FLOAT:
+        tensor.name = f"{name}.stored"
+        graph.node.append(onnx.helper.make_node("Cast", [tensor.name], [name], to=onnx.TensorProto.FLOAT))

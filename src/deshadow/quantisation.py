@@ -14,18 +14,23 @@ Tensors = dict[str, NDArray[Any]]
 
 
 def quantised(tensors: Mapping[str, NDArray[Any]]) -> Tensors:
-    """Matrices and convolutions as whole numbers from −127 to 127 with their scales; all else as it is."""
+    """Matrices and convolutions as whole numbers from −127 to 127 with their scales.
+
+    The scales, and all else, which is little, in float32: a runtime takes them as they lie in the file.
+    """
     found: Tensors = {}
     for name, tensor in tensors.items():
-        if tensor.ndim < 2 or name + SCALE in tensors or name.endswith(SCALE):
+        if name + SCALE in tensors:
             found[name] = tensor
             continue
         wide = tensor.astype(np.float32)
-        # float16 holds the scales, which are no larger than the weights; rounded before they are divided by.
+        if wide.ndim < 2 or name.endswith(SCALE):
+            found[name] = wide
+            continue
         peak = np.abs(wide).max(axis=tuple(range(1, wide.ndim)), keepdims=True)
-        scale = np.maximum(peak / LARGEST, np.finfo(np.float16).tiny).astype(np.float16)
-        whole = np.rint(wide / scale.astype(np.float32)).clip(-LARGEST, LARGEST)
-        found[name], found[name + SCALE] = whole.astype(np.int8), scale
+        scale = np.maximum(peak / LARGEST, np.finfo(np.float32).tiny)
+        found[name] = np.rint(wide / scale).clip(-LARGEST, LARGEST).astype(np.int8)
+        found[name + SCALE] = scale
     return found
 
 

@@ -236,7 +236,7 @@ class Run:
         return self.scores
 
     def save(self) -> None:
-        """Write the state, and the averaged weights as a release has them."""
+        """Write the state, and the averaged weights in half precision."""
         self.good, self.saved = self.state.snapshot(), self.state.elapsed
         if self.world.leads:
             self.good.save(self.options.out, self.options.to_json())
