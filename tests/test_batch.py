@@ -391,13 +391,20 @@ def test_values_that_are_not_possible(wrong: list[str], tmp_path: Path, deshadow
     assert names(tmp_path) == ["m/m.png", "photo.png"]
 
 
-def test_weights_that_are_not_there_are_said_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("network", ["weights", "detector"])
+def test_weights_that_are_not_there_are_said_once(
+    network: str, workers: str, tmp_path: Path, weights: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     from deshadow.cli import main
 
     for name in ("a.png", "b.png"):
         write_photo(tmp_path / "in" / name)
+    chosen = {"weights": str(weights), "detector": "detector"} | {network: "sunny"}
+    options = [word for name, value in chosen.items() for word in (f"--{name}", value)]
     with pytest.raises(SystemExit) as end:
-        main([str(tmp_path / "in"), "--weights", "sunny"])
+        main([str(tmp_path / "in"), "--workers", workers, *options])
+    assert names(tmp_path / "in") == ["a.png", "b.png"]
     failed_in_one_line(Ended(int(end.value.code or 0), *capsys.readouterr()), "no weights 'sunny'")
 
 

@@ -23,7 +23,7 @@ from deshadow.options import Options
 from deshadow.outcomes import Outcome, report_text, residual, say
 from deshadow.photo import Photo, format_of, read
 from deshadow.photo.writing import written_format
-from deshadow.remover import Relit, Remover
+from deshadow.remover import Relit, Remover, WeightsError
 from deshadow.streams import write_out
 from deshadow.ways import Progress
 
@@ -54,11 +54,6 @@ def run(photos: Sequence[str], request: Request, options: Options, remover: Remo
     hush()
     jobs = plan(photos, request.output, request.mask, request.recursive)
     _check(jobs, request)
-    waiting = [job for job in jobs if not _is_done(job, request)]
-    if any(not job.problem for job in waiting):
-        _ = remover.backend  # what is wrong with the weights is said once, before the work
-        if any(job.mask is None and not job.problem for job in waiting):
-            _ = remover.detector
     outcomes: dict[int, Outcome] = {}
     errors = Console(stderr=True, soft_wrap=True)
     # On a terminal what is said goes through the bar's own console, which draws the bar anew below it.
@@ -146,6 +141,8 @@ def _each(
                 return Outcome(job.name, "skipped", (str(job.output),))
             report(0.0)
             return process(job, request, options, remover, report)
+        except WeightsError:  # every other photo would say the same
+            raise
         except (ValueError, MemoryError) as error:
             return Outcome(job.name, "failed", error=str(error) or "memory does not suffice: make it smaller")
         except BrokenPipeError:  # nobody reads the results any more

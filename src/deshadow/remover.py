@@ -1,6 +1,8 @@
 """From a photo to the same photo without its shadows: finds, plans, removes."""
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
@@ -35,6 +37,10 @@ class Relit:
         return laid_over(pixels, self.pixels, self.weight)
 
 
+class WeightsError(ValueError):
+    """A network cannot be used, and so no photo can be worked on."""
+
+
 class Remover:
     """Removes shadows from many photos with one model. Any number of threads may share it."""
 
@@ -56,18 +62,17 @@ class Remover:
     @property
     def backend(self) -> Backend:
         """The model, opened at the first use."""
-        with self._opening_weights:
+        with _opening(self._opening_weights):
             if isinstance(self._weights, str | Path):
                 self._weights = open_backend(self._weights, self._device, self._threads)
-            backend = self._weights
-        if backend.config.unconditional:
-            raise ValueError("this model fills holes and never sees the shadow: choose weights that do")
-        return backend
+            if self._weights.config.unconditional:
+                raise ValueError("this model fills holes and never sees the shadow: choose weights that do")
+            return self._weights
 
     @property
     def detector(self) -> Detector:
         """The detector of shadows, opened at the first use."""
-        with self._opening_detector:
+        with _opening(self._opening_detector):
             if isinstance(self._detector, str | Path):
                 self._detector = open_detector(self._detector, self._device, self._threads)
             return self._detector
@@ -97,15 +102,12 @@ class Remover:
         if pixels.ndim != 3 or pixels.shape[2] != 3 or 0 in pixels.shape:
             raise ValueError(f"a picture is (height, width, 3), not {pixels.shape}")
         report: Report = progress or (lambda _: None)
-        # All that can be refused is refused before the work; both networks are opened at once.
-        with ThreadPoolExecutor(1) as pool:
-            opening = pool.submit(lambda: self.detector) if mask is None else None
-            backend = self.backend
-            if opening is not None:
-                opening.result()
-        backend.config.schedule.times(options.steps)
         report(Progress(0.0, "detect"))
-        chosen = self.choose(pixels, mask, options)
+        with ThreadPoolExecutor(1) as pool:
+            choosing = pool.submit(self.choose, pixels, mask, options)
+            backend = self.backend  # the first time, that takes longer than finding the shadows meanwhile
+            backend.config.schedule.times(options.steps)
+            chosen = choosing.result()
         if barrier is not None:
             kept = barrier if chosen.barrier is None else barrier | chosen.barrier
             chosen = replace(chosen, barrier=kept)
@@ -154,6 +156,16 @@ class Remover:
 def remove(image: Image, mask: Any = None, **options: Any) -> Image:
     """`Remover().remove` with the shipped weights, which stay open for the next call."""
     return _shipped().remove(image, mask, **options)
+
+
+@contextmanager
+def _opening(lock: Lock) -> Iterator[None]:
+    """One thread opens a network, the others wait; what is wrong is the network's fault, not the photo's."""
+    with lock:
+        try:
+            yield
+        except (ValueError, OSError) as error:
+            raise WeightsError(str(error)) from error
 
 
 _SHIPPED: list[Remover] = []
