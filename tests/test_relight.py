@@ -35,6 +35,17 @@ def test_detail_survives_even_when_the_network_blurs(haze: float) -> None:
     assert lab_difference(result, truth, inside) < 4
 
 
+def test_detail_comes_back_at_night_too() -> None:
+    truth = (detailed(256, 256) * 0.12).astype(np.uint8)  # as dark as a sky between its stars
+    truth[40::16, 40::16] = 200
+    shade = blob(256, 256, 4.0)
+    photo, weight = unit(darkened(truth, shade, LEFT)), (shade > 0.003).astype(np.float32)
+    result = relight.apply(relight.fit(photo, unit(truth), weight), photo, weight)
+    light, true_light = (lab(each)[..., 0] for each in ((result * 255).round().astype(np.uint8), truth))
+    energy = gradient_energy(light, true_light, shade > 0.5)
+    assert 0.85 < energy.result / energy.truth < 1.15
+
+
 @pytest.mark.parametrize("soft", [1.0, 4.0, 16.0])
 def test_no_halo_at_the_edge_of_a_shadow(soft: float) -> None:
     result, truth, _ = carried(768, 1024, soft)

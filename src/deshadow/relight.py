@@ -21,6 +21,8 @@ _FLAT = 0.02
 """Variance of the logarithm of the gain below which it counts as even."""
 _DARK = 0.003
 """Linear light that is added before a ratio is taken: what lies below is mostly noise."""
+_FAINT = 0.001
+"""Least mean of a neighbourhood before a ratio is taken: it is known better than a single pixel."""
 _MOST = np.log(16.0)
 """Logarithm of the largest gain: a shadow darker than that holds nothing to be brought back."""
 _EDGE_RADIUS = 1
@@ -76,7 +78,7 @@ def edge_kept_gain(before: Field, after: Field, weight: Field) -> Field:
     shape = smooth(ratio, _COARSE)
     for _ in range(_ROUNDS):
         shape = guided(shape, ratio, _RADIUS, _FLAT)
-    means = [np.maximum(guided(shape, light, _RADIUS, _FLAT), _DARK) for light in (after, before)]
+    means = [np.maximum(guided(shape, light, _RADIUS, _FLAT), _FAINT) for light in (after, before)]
     gain: Field = np.log(means[0] / means[1]).clip(-1, _MOST) * weight[..., None]
     return gain
 
