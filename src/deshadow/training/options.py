@@ -202,7 +202,8 @@ RECIPES: dict[str, dict[str, Any]] = {
         "emphasis": 1.0,
         "pretrain": 0.05,
         "final": 0.7,
-        "synthetic": 0.4,
+        "synthetic": 0.5,
+        "instances": 0.65,
     },
     "tiny": {
         "preset": "tiny",
