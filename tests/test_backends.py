@@ -42,6 +42,15 @@ def test_both_runtimes_agree_at_any_size(
     np.testing.assert_allclose(by_onnx, by_torch, atol=1e-3 if min(size) > 8 else 3e-3)
 
 
+def both_agree(path: Path) -> None:
+    picture, mask, noisy = random_pair(20, 30, batch=2)
+    by_onnx, by_torch = (
+        condition(backend, picture, mask)(noisy, 100)
+        for backend in (OnnxBackend(path), TorchBackend(load(path)))
+    )
+    np.testing.assert_allclose(by_onnx, by_torch, atol=1e-3)
+
+
 @pytest.mark.parametrize(
     ("guidance", "fusion", "half"),
     [("none", "map", False), ("colour", "none", True), ("coarse", "vector", False)],
@@ -50,12 +59,7 @@ def test_every_kind_of_model_exports(tmp_path: Path, guidance: Guidance, fusion:
     path = tmp_path / "small.safetensors"
     save(path, random_model(ModelConfig(SMALL, SMALL, guidance, fusion, "noise")), half=half)
     written = export(path)
-    picture, mask, noisy = random_pair(20, 30, batch=2)
-    by_onnx, by_torch = (
-        condition(backend, picture, mask)(noisy, 100)
-        for backend in (OnnxBackend(path), TorchBackend(load(path)))
-    )
-    np.testing.assert_allclose(by_onnx, by_torch, atol=1e-3)
+    both_agree(path)
     # The graphs hold no tensors and nothing of the machine that wrote them.
     assert all(graph.stat().st_size < 300_000 for graph in written)
     assert not any(b"site-packages" in graph.read_bytes() for graph in written)
@@ -65,12 +69,7 @@ def test_weights_of_eight_bits_run_alike_on_both_runtimes(tmp_path: Path) -> Non
     save(tmp_path / "half.safetensors", random_model(ModelConfig(SMALL, SMALL, predicts="relighting")))
     path = compress(tmp_path / "half.safetensors", tmp_path / "small.safetensors")
     export(path)
-    picture, mask, noisy = random_pair(20, 30)
-    by_onnx, by_torch = (
-        condition(backend, picture, mask)(noisy, 900)
-        for backend in (OnnxBackend(path), TorchBackend(load(path)))
-    )
-    np.testing.assert_allclose(by_onnx, by_torch, atol=1e-3)
+    both_agree(path)
     # Opening takes as long as a graph is large: what is in float32 is used as it lies in the file.
     for written in path.parent.glob("*.onnx"):
         graph = onnx.load(written, load_external_data=False).graph
@@ -85,12 +84,7 @@ def test_an_untrained_network_exports_too(tmp_path: Path) -> None:
     path = tmp_path / "new.safetensors"
     save(path, LFGDiffusion(ModelConfig(SMALL, SMALL)))  # full of tensors that are 0, or like another
     export(path)
-    picture, mask, noisy = random_pair(16, 16)
-    by_onnx, by_torch = (
-        condition(backend, picture, mask)(noisy, 100)
-        for backend in (OnnxBackend(path), TorchBackend(load(path)))
-    )
-    np.testing.assert_allclose(by_onnx, by_torch, atol=1e-3)
+    both_agree(path)
 
 
 def test_what_predicts_noise_gives_no_picture_beyond_white_and_black() -> None:
