@@ -77,6 +77,9 @@ def test_weights_of_eight_bits_run_alike_on_both_runtimes(tmp_path: Path) -> Non
         stored = {tensor.name: tensor.data_type for tensor in graph.initializer}
         assert {name for name, kind in stored.items() if kind == onnx.TensorProto.INT8} == cast & set(stored)
         assert onnx.TensorProto.FLOAT16 not in stored.values()
+        shapes = {value.name for value in graph.value_info}
+        assert shapes
+        assert not shapes & set(stored)
         assert not {"Constant", "SequenceAt"} & {node.op_type for node in graph.node}
 
 
