@@ -8,8 +8,8 @@ import time
 
 import numpy as np
 
-from deshadow.data.derive import shadow_mask
-from deshadow.data.pairs import find
+from deshadow.data.pairs.derive import shadow_mask
+from deshadow.data.pairs.find import find
 
 
 def main(folder: str, split: str | None = None) -> None:

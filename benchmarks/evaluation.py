@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from deshadow.data.pairs import find
+from deshadow.data.pairs.find import find
 from deshadow.evaluation.methods import Request, build
 from deshadow.evaluation.protocol import choose, evaluate
 

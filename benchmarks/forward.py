@@ -12,8 +12,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from deshadow.config import preset
-from deshadow.layout import Cost, model_cost
+from deshadow.nn.config import preset
+from deshadow.nn.layout import Cost, model_cost
 from deshadow.nn.lfg import LFGDiffusion
 
 SIDE = 256

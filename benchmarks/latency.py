@@ -8,8 +8,8 @@ import time
 
 import numpy as np
 
-from deshadow.backends import condition, open_backend
-from deshadow.sampling import sample
+from deshadow.diffusion.sampling import sample
+from deshadow.runtime.backends import condition, open_backend
 
 
 def main() -> None:

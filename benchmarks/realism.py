@@ -14,12 +14,12 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
-from deshadow.data.banks import load_backgrounds, load_silhouettes
-from deshadow.data.pairs import find
-from deshadow.data.procedural import draw_backgrounds, draw_occluders
+from deshadow.data.pairs.find import find
 from deshadow.data.realism import Measures, measure, overlap
-from deshadow.data.recipe import PRESETS, Recipe
-from deshadow.data.synth import synthesise
+from deshadow.data.synth.banks import load_backgrounds, load_silhouettes
+from deshadow.data.synth.procedural import draw_backgrounds, draw_occluders
+from deshadow.data.synth.recipe import PRESETS, Recipe
+from deshadow.data.synth.triplets import synthesise
 
 SIZE = 256
 Pair = tuple[NDArray[np.uint8], NDArray[np.uint8]]

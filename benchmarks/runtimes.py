@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from deshadow.backends import Backend, OnnxBackend, TorchBackend, condition
-from deshadow.checkpoint import load, save
-from deshadow.config import preset
-from deshadow.export import export
+from deshadow.nn.config import preset
 from deshadow.nn.lfg import LFGDiffusion
+from deshadow.runtime.backends import Backend, OnnxBackend, TorchBackend, condition
+from deshadow.runtime.checkpoint import load, save
+from deshadow.runtime.export import export
 
 
 def main() -> None:

@@ -25,7 +25,7 @@ from PIL import Image
 TESTS = Path(__file__).parent.parent / "tests"
 STAND_IN = """
 from standin import StandIn
-from deshadow.serve.command import serve
+from deshadow.serve.server import serve
 from deshadow.serve.settings import Settings
 serve(StandIn(pause=0.05), Settings(port=0), browser=False)
 """

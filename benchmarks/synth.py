@@ -5,8 +5,8 @@ import time
 
 import torch
 
-from deshadow.data.procedural import draw_backgrounds, draw_occluders
-from deshadow.data.synth import Triplets, synthesise
+from deshadow.data.synth.procedural import draw_backgrounds, draw_occluders
+from deshadow.data.synth.triplets import Triplets, synthesise
 
 
 def main() -> None:

@@ -12,8 +12,8 @@ from pathlib import Path
 import torch
 
 from deshadow.data.augment import Pairs
-from deshadow.data.procedural import draw_backgrounds
-from deshadow.layout import model_cost
+from deshadow.data.synth.procedural import draw_backgrounds
+from deshadow.nn.layout import model_cost
 from deshadow.training.loop import Run
 from deshadow.training.options import RECIPES, Options
 from deshadow.training.recorded import SETTLING

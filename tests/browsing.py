@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from serving import decoded, encoded, scene
 from standin import StandIn
 
-from deshadow.options import Options
-from deshadow.remover import Relit
-from deshadow.ways import Progress
+from deshadow.removal.modes import Progress
+from deshadow.removal.options import Options
+from deshadow.removal.remover import Relit
 
 if TYPE_CHECKING:
     from playwright.sync_api import FilePayload, Locator, Page

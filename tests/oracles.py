@@ -8,9 +8,9 @@ from PIL import Image
 from random_models import SMALL
 from skimage import data
 
-from deshadow.arrays import Array
-from deshadow.colour import encode, linear
-from deshadow.config import ModelConfig
+from deshadow.diffusion.arrays import Array
+from deshadow.image.colour import encode, linear
+from deshadow.nn.config import ModelConfig
 
 Pixels = NDArray[np.uint8]
 Floats = NDArray[np.float32]

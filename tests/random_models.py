@@ -3,8 +3,8 @@
 import numpy as np
 import torch
 
-from deshadow.arrays import FloatArray
-from deshadow.config import ModelConfig, UNetShape
+from deshadow.diffusion.arrays import FloatArray
+from deshadow.nn.config import ModelConfig, UNetShape
 from deshadow.nn.lfg import LFGDiffusion
 
 SMALL = UNetShape(base=8, multipliers=(1, 2), blocks=1, attention=(1,), head_channels=8, fold=2)

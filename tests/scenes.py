@@ -6,7 +6,7 @@ import numpy as np
 from PIL import Image
 from skimage import data
 
-from deshadow.colour import encode, linear
+from deshadow.image.colour import encode, linear
 
 Pixels = np.ndarray
 

@@ -16,8 +16,8 @@ from PIL import Image
 from standin import StandIn
 
 from deshadow.serve.app import Application, create_app
-from deshadow.serve.command import Server
 from deshadow.serve.files import PageFile
+from deshadow.serve.server import Server
 from deshadow.serve.settings import Settings
 
 PAGE = {"index.html": PageFile(b"<!doctype html><title>page</title>", "text/html", '"1"')}

@@ -11,12 +11,12 @@ import numpy as np
 import uvicorn
 from numpy.typing import NDArray
 
-from deshadow.options import Options
-from deshadow.remover import Relit
+from deshadow.removal.modes import Progress, Stage
+from deshadow.removal.options import Options
+from deshadow.removal.remover import Relit
 from deshadow.serve.app import create_app
 from deshadow.serve.files import PageFile, page_files
 from deshadow.serve.settings import Settings
-from deshadow.ways import Progress, Stage
 
 
 class StandIn:

@@ -7,6 +7,6 @@ import importlib.util
 find = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *rest: None if name == "torch" else find(name, *rest)
 import numpy as np
-from deshadow.backends import OnnxBackend, condition, open_backend
-from deshadow.sampling import sample
+from deshadow.runtime.backends import OnnxBackend, condition, open_backend
+from deshadow.diffusion.sampling import sample
 """

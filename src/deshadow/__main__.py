@@ -6,7 +6,7 @@ import sys
 def main() -> None:
     """Run the command line."""
     try:
-        from deshadow.cli import main as run
+        from deshadow.cli.app import main as run
 
         run()
     except KeyboardInterrupt:

@@ -11,8 +11,8 @@ from PIL import Image
 from rich.console import Console
 
 from deshadow.data import look
-from deshadow.data.pairs import find
-from deshadow.data.sample import Triplet
+from deshadow.data.pairs.find import find
+from deshadow.data.pairs.sample import Triplet
 from deshadow.data.sheet import Card, draw_sheet
 
 
@@ -129,7 +129,7 @@ def test_table_tells_derived_masks_and_unknown_figures(tmp_path: Path) -> None:
 
 def test_plot_needs_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_set(tmp_path / "set")
-    monkeypatch.setattr("deshadow.extras.find_spec", lambda name: None)
+    monkeypatch.setattr("deshadow.system.extras.find_spec", lambda name: None)
     with pytest.raises(ValueError, match=r"deshadow\[train\]"):
         look.look(tmp_path / "set", tmp_path / "sheet.png", dark_rate=tmp_path / "plot.png")
 

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from scenes import scene
 
-from deshadow.colour import encode, lab, linear
 from deshadow.evaluation.baselines import region_gain, statistics_transfer, unchanged
-from deshadow.evaluation.dilation import dilate
 from deshadow.evaluation.metrics import lab_difference
+from deshadow.image.colour import encode, lab, linear
+from deshadow.image.morphology import dilate
 
 METHODS = [unchanged, region_gain, statistics_transfer]
 

@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from scenes import scene, write_scenes
 
-from deshadow.arrays import Array
-from deshadow.config import DETECTORS, DetectorConfig
-from deshadow.data.pairs import find
-from deshadow.evaluation import command, finding
+from deshadow.data.pairs.find import find
+from deshadow.diffusion.arrays import Array
+from deshadow.evaluation import finding
 from deshadow.evaluation.choices import Masks
-from deshadow.evaluation.command import Outputs, run, run_detector
 from deshadow.evaluation.methods import Method, Request, with_masks
-from deshadow.evaluation.resize import bicubic, nearest
+from deshadow.evaluation.run import Outputs, run, run_detector
 from deshadow.evaluation.spoilt import boxed, grown, shrunk
+from deshadow.image.resize import bicubic, nearest
+from deshadow.nn.config import DETECTORS, DetectorConfig
 
 
 class Dark:
@@ -37,7 +37,7 @@ def scenes(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "open_detector", lambda name, device: Dark())
+    monkeypatch.setattr("deshadow.evaluation.run.open_detector", lambda name, device: Dark())
 
 
 def test_the_mask_that_is_found_is_of_the_picture_at_256() -> None:
@@ -103,7 +103,7 @@ def test_removal_with_detected_masks_is_scored_in_the_true_regions(scenes: Path,
 
 @pytest.mark.usefixtures("opened")
 def test_the_command_prints_one_row(scenes: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from deshadow.cli import main
+    from deshadow.cli.app import main
 
     with pytest.raises(SystemExit, match="0"):
         main(["evaluate", str(scenes), "--detection"])

@@ -5,12 +5,12 @@ import pytest
 from random_models import random_model
 from scenes import scene
 
-from deshadow.arrays import Array
-from deshadow.backends import TorchBackend
-from deshadow.config import ModelConfig, palette, preset, unconditional
-from deshadow.evaluation.dilation import dilate
+from deshadow.diffusion.arrays import Array
 from deshadow.evaluation.network import Sampling, network
-from deshadow.evaluation.resize import bicubic, nearest
+from deshadow.image.morphology import dilate
+from deshadow.image.resize import bicubic, nearest
+from deshadow.nn.config import ModelConfig, palette, preset, unconditional
+from deshadow.runtime.backends import TorchBackend
 
 
 class Spy:

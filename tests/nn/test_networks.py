@@ -5,8 +5,8 @@ import torch
 from random_models import SMALL, random_model
 from torch.nn import functional as F
 
-from deshadow.config import Fusion, Guidance, ModelConfig, preset
 from deshadow.nn.blocks import Attention, Norm, Residual, sinusoids
+from deshadow.nn.config import Fusion, Guidance, ModelConfig, preset
 from deshadow.nn.lfg import LFGDiffusion, NoiseMaps, NoiseVector, invariant_colour
 from deshadow.nn.unet import UNet
 

@@ -16,15 +16,15 @@ import pytest
 from random_models import SMALL
 from serving import decoded, encoded, parts, scene, serving
 
-from deshadow.checkpoint import save
-from deshadow.config import DetectorConfig
+from deshadow.nn.config import DetectorConfig
 from deshadow.nn.detector import ShadowDetector
-from deshadow.serve.command import printed_address
+from deshadow.runtime.checkpoint import save
+from deshadow.serve.server import printed_address
 from deshadow.serve.settings import Settings
 
 PROGRAM = """
 from standin import StandIn
-from deshadow.serve.command import serve
+from deshadow.serve.server import serve
 from deshadow.serve.settings import Settings
 serve(StandIn(pause=0.2, windows=1000), Settings(port=0), browser=False)
 """

@@ -8,11 +8,11 @@ import torch
 from random_models import random_model
 from scenes import write_scenes
 
-from deshadow.checkpoint import save
-from deshadow.cli import main
-from deshadow.config import preset
+from deshadow.cli.app import main
 from deshadow.data.augment import Pairs
+from deshadow.nn.config import preset
 from deshadow.nn.lfg import LFGDiffusion
+from deshadow.runtime.checkpoint import save
 from deshadow.training.collapse import TRUTH, collapse
 
 TINY = preset("tiny")

@@ -5,17 +5,17 @@ import numpy as np
 import pytest
 import torch
 
-from deshadow import checkpoint
-from deshadow.backends import TorchDetector, open_detector
-from deshadow.config import DETECTORS, DetectorConfig
 from deshadow.data.augment import Pairs
-from deshadow.data.banks import open_banks
-from deshadow.data.distractors import Distraction, distract
 from deshadow.data.keyed import Draws
+from deshadow.data.synth.banks import open_banks
+from deshadow.data.synth.distractors import Distraction, distract
 from deshadow.data.views import view_grid
+from deshadow.nn.config import DETECTORS, DetectorConfig
 from deshadow.nn.detector import ShadowDetector
+from deshadow.runtime import checkpoint
+from deshadow.runtime.backends import TorchDetector, open_detector
 from deshadow.training.curves import draw_curves
-from deshadow.training.detection import Criterion, Held, Seen, open_views, shadows, validate
+from deshadow.training.detector import Criterion, Held, Seen, open_views, shadows, validate
 from deshadow.training.journal import read_log
 from deshadow.training.loop import train
 from deshadow.training.options import Options, parse

@@ -10,13 +10,13 @@ import torch
 from random_models import SMALL, random_model
 from scenes import write_scenes
 
-from deshadow import checkpoint
-from deshadow.backends import TorchBackend, condition
-from deshadow.config import ModelConfig, preset, unconditional
+from deshadow.diffusion.prediction import diffuse
+from deshadow.diffusion.sampling import sample
+from deshadow.diffusion.schedule import Schedule
+from deshadow.nn.config import ModelConfig, preset, unconditional
 from deshadow.nn.lfg import LFGDiffusion
-from deshadow.prediction import diffuse
-from deshadow.sampling import sample
-from deshadow.schedule import Schedule
+from deshadow.runtime import checkpoint
+from deshadow.runtime.backends import TorchBackend, condition
 from deshadow.training.batches import open_source
 from deshadow.training.distill import Distillation, Taught, distill, parse
 from deshadow.training.figures import figures

@@ -14,14 +14,15 @@ import pytest
 import torch
 from PIL import Image
 
-from deshadow import checkpoint, colour
-from deshadow.config import preset
 from deshadow.data.augment import Pairs
 from deshadow.data.keyed import Draws
-from deshadow.data.light import lab
 from deshadow.evaluation.metrics import score
 from deshadow.evaluation.pooling import sharpness
+from deshadow.image import colour
+from deshadow.image.light import lab
+from deshadow.nn.config import preset
 from deshadow.nn.lfg import LFGDiffusion
+from deshadow.runtime import checkpoint
 from deshadow.training import objectives, validation
 from deshadow.training.batches import SLOPPY, find_split, network_mask, open_source, seen_mask
 from deshadow.training.journal import read_log

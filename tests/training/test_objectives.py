@@ -4,10 +4,10 @@ import pytest
 import torch
 from random_models import SMALL, random_model
 
-from deshadow.config import ModelConfig
-from deshadow.data.light import lab
+from deshadow.diffusion.prediction import diffuse
+from deshadow.image.light import lab
+from deshadow.nn.config import ModelConfig
 from deshadow.nn.lfg import invariant_colour
-from deshadow.prediction import diffuse
 from deshadow.training.objectives import Batch, Criterion, Objective, detail
 
 CONFIG = ModelConfig(SMALL, SMALL, predicts="noise")

@@ -11,13 +11,13 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from deshadow.data.pairs import Layout, PairSet, Problem, Sample, find, list_problems
-from deshadow.data.pictures import save_picture
+from deshadow.data.pairs.find import Layout, PairSet, Problem, Sample, find, list_problems
+from deshadow.data.pairs.pictures import save_picture
+from deshadow.data.pairs.statistics import Statistics, measure_all
 from deshadow.data.sheet import Card, draw_sheet
 from deshadow.data.spread import spread
-from deshadow.data.statistics import Statistics, measure_all
-from deshadow.extras import require
-from deshadow.files import write_whole
+from deshadow.system.extras import require
+from deshadow.system.files import write_whole
 
 _SHEET_ENDINGS = (".png", ".jpg", ".jpeg", ".webp")
 _PLOT_ENDINGS = (".png", ".svg", ".pdf")

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from deshadow.colour import LUMINANCE, linear
-from deshadow.data.derive import otsu
-from deshadow.data.luminance import blur, luminance
+from deshadow.data.pairs.derive import otsu
+from deshadow.image.colour import LUMINANCE, linear
+from deshadow.image.luminance import blur, luminance
 
 Array = NDArray[np.float32]
 Bytes = NDArray[np.uint8]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
-from deshadow.data.sample import Triplet
+from deshadow.data.pairs.sample import Triplet
 
 _TILE = 272  # width of one picture
 _GAP = 4  # between the pictures of a triplet

@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from deshadow.data.augment import dilate, erode, kernel_for
 from deshadow.data.keyed import Draws
-from deshadow.data.penumbra import binomial, resize
+from deshadow.data.synth.penumbra import binomial, resize
 
 
 @dataclass(frozen=True)

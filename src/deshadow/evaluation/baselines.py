@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from deshadow.colour import encode, lab, linear, srgb
-from deshadow.data.luminance import blur
-from deshadow.data.regions import label
-from deshadow.evaluation.dilation import dilate
+from deshadow.image.colour import encode, lab, linear, srgb
+from deshadow.image.luminance import blur
+from deshadow.image.morphology import dilate
+from deshadow.image.regions import label
 
 Pixels = NDArray[np.uint8]
 

@@ -12,14 +12,14 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from deshadow.backends import Detector
-from deshadow.data.pairs import Problem, Sample
+from deshadow.data.pairs.find import Problem, Sample
 from deshadow.evaluation.detection import Confusion, confusion
 from deshadow.evaluation.pooling import mean
 from deshadow.evaluation.record import known
-from deshadow.evaluation.resize import SIDE, bicubic, nearest
-from deshadow.evaluation.table import number
-from deshadow.layout import detector_cost
+from deshadow.evaluation.report.table import number
+from deshadow.image.resize import SIDE, bicubic, nearest
+from deshadow.nn.layout import detector_cost
+from deshadow.runtime.backends import Detector
 
 Pixels = NDArray[np.uint8]
 Find = Callable[[Pixels], Pixels]

@@ -8,12 +8,12 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from deshadow.config import ModelConfig, Sees
-from deshadow.data.pictures import Source, is_picture, read_picture
+from deshadow.data.pairs.pictures import Source, is_picture, read_picture
+from deshadow.diffusion.prediction import Prediction
 from deshadow.evaluation import baselines
 from deshadow.evaluation.choices import Mode
-from deshadow.evaluation.resize import SIDE, nearest
-from deshadow.prediction import Prediction
+from deshadow.image.resize import SIDE, nearest
+from deshadow.nn.config import ModelConfig, Sees
 
 Pixels = NDArray[np.uint8]
 Stays = NDArray[np.bool_] | None
@@ -139,11 +139,11 @@ def _baseline(name: str) -> Method:
 
 
 def _model(name: str, path_or_name: str, request: Request, steps: int | None) -> Method:
-    from deshadow.backends import TorchBackend, open_backend
-    from deshadow.checkpoint import locate, read_config
     from deshadow.evaluation.network import Sampling, network
     from deshadow.evaluation.whole import whole
-    from deshadow.layout import Cost, model_cost
+    from deshadow.nn.layout import Cost, model_cost
+    from deshadow.runtime.backends import TorchBackend, open_backend
+    from deshadow.runtime.checkpoint import locate, read_config
 
     config, _ = read_config(locate(path_or_name))
     _check(name, config)

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deshadow.colour import lab
 from deshadow.evaluation.similarity import ssim
+from deshadow.image.colour import lab
 
 Pixels = NDArray[np.uint8]
 Mask = NDArray[np.bool_]

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from deshadow.arrays import FloatArray
-from deshadow.backends import Backend, condition
-from deshadow.evaluation.dilation import dilate
+from deshadow.diffusion.arrays import FloatArray
+from deshadow.diffusion.sampling import repaint, sample
 from deshadow.evaluation.methods import Remove, Stays
-from deshadow.evaluation.resize import SIDE, bicubic, nearest
-from deshadow.sampling import repaint, sample
+from deshadow.image.morphology import dilate
+from deshadow.image.resize import SIDE, bicubic, nearest
+from deshadow.runtime.backends import Backend, condition
 
 Pixels = NDArray[np.uint8]
 

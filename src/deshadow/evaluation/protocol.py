@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import track
 
-from deshadow.data.pairs import PairSet, Problem, Sample, Triplet
+from deshadow.data.pairs.find import PairSet, Problem, Sample, Triplet
+from deshadow.data.pairs.statistics import dark_rate, shadow_fraction
 from deshadow.data.spread import spread
-from deshadow.data.statistics import dark_rate, shadow_fraction
 from deshadow.evaluation.instances import InstanceScore, score_instance
 from deshadow.evaluation.methods import Method
 from deshadow.evaluation.metrics import Scores, score
-from deshadow.evaluation.resize import SIDE, bicubic, nearest
+from deshadow.image.resize import SIDE, bicubic, nearest
 
 Pixels = NDArray[np.uint8]
 Perceptual = Callable[[Pixels, Pixels], float]
@@ -35,7 +35,7 @@ class PictureScore:
     height: int
     shadow_fraction: float
     dark_rate: float
-    """See `deshadow.data.statistics.dark_rate`; nan when the mask is empty."""
+    """See `deshadow.data.pairs.statistics.dark_rate`; nan when the mask is empty."""
     grey: bool
     """Whether the input has no colour."""
     resized: bool

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from deshadow.evaluation.dilation import dilate
+from deshadow.image.morphology import dilate
 
 Pixels = NDArray[np.uint8]
 

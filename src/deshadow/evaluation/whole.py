@@ -5,10 +5,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from deshadow.backends import Backend
 from deshadow.evaluation.methods import Remove, Stays
-from deshadow.options import Options
-from deshadow.remover import Remover
+from deshadow.removal.options import Options
+from deshadow.removal.remover import Remover
+from deshadow.runtime.backends import Backend
 
 Pixels = NDArray[np.uint8]
 

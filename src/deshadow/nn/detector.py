@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from deshadow.config import DetectorConfig
+from deshadow.nn.config import DetectorConfig
 from deshadow.nn.unet import UNet
 
 

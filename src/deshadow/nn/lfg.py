@@ -4,8 +4,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from deshadow.config import NOISE_PATCH, ModelConfig
 from deshadow.nn.blocks import Modulation, sinusoids
+from deshadow.nn.config import NOISE_PATCH, ModelConfig
 from deshadow.nn.unet import UNet
 
 

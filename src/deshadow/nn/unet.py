@@ -3,9 +3,9 @@
 from torch import Tensor, cat, nn
 from torch.nn import functional as F
 
-from deshadow.config import UNetShape
-from deshadow.layout import Block, layout
 from deshadow.nn.blocks import Attention, Modulation, Norm, Residual, zeroed
+from deshadow.nn.config import UNetShape
+from deshadow.nn.layout import Block, layout
 
 
 class UNet(nn.Module):

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageCms
 
-from deshadow.colour import LUMINANCE
+from deshadow.image.colour import LUMINANCE
 
 Floats = NDArray[np.float32]
 _GRID = 65535

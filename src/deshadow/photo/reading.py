@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageFile, JpegImagePlugin, UnidentifiedImageError
 
-from deshadow.extras import require
 from deshadow.photo.deep import is_deep, png_chunks, read_deep
 from deshadow.photo.exif import ORIENTATION, STRUCTURE, upright, upright_xmp
 from deshadow.photo.formats import is_heif, is_raw
 from deshadow.photo.photo import Codes, Coding, Metadata, Photo
+from deshadow.system.extras import require
 
 KNOWN = ("JPEG", "PNG", "TIFF", "WEBP", "AVIF", "BMP", "DIB")
 _BROKEN = (OSError, SyntaxError, ValueError, EOFError, TypeError, LookupError, RuntimeError, struct.error)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from deshadow.extras import require
 from deshadow.photo.deep import encode_deep_png, encode_tiff, with_chunks
 from deshadow.photo.formats import FORMATS, Format
 from deshadow.photo.photo import Codes, Metadata, Photo
+from deshadow.system.extras import require
 
 QUALITY = 90
 """Of lossy formats whose input's quality is not known."""

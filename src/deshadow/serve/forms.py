@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from fastapi import UploadFile
 from pydantic import BaseModel, ConfigDict, Field
 
-from deshadow.options import Options
+from deshadow.removal.options import Options
 from deshadow.serve.queue import State
 
 DEFAULTS = Options()

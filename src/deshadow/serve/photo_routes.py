@@ -5,7 +5,7 @@ import dataclasses
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
-from deshadow.masks import SEEN
+from deshadow.removal.masks import SEEN
 from deshadow.serve.description import IMAGE, fails
 from deshadow.serve.files import stored_answer
 from deshadow.serve.forms import PhotoOut, ShadowOut, ShadowsOut

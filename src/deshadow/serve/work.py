@@ -9,17 +9,17 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from deshadow.masks import under
-from deshadow.options import Options
 from deshadow.photo import Photo
-from deshadow.remover import Relit
+from deshadow.removal.masks import under
+from deshadow.removal.modes import Progress
+from deshadow.removal.options import Options
+from deshadow.removal.remover import Relit
 from deshadow.serve import pictures
 from deshadow.serve.layers import layer, load
 from deshadow.serve.queue import Task
 from deshadow.serve.refusal import Refusal
 from deshadow.serve.shadows import MOST, shadows
 from deshadow.serve.store import Entry, Job, remove_files, write
-from deshadow.ways import Progress
 
 _PREVIEW_PAUSE = 0.7
 """Seconds between previews at least."""
@@ -30,7 +30,7 @@ _COVERED = 0.1
 
 
 class Networks(Protocol):
-    """What the server needs of a `deshadow.remover.Remover`."""
+    """What the server needs of a `deshadow.removal.remover.Remover`."""
 
     def instances(self, pixels: NDArray[np.float32], /) -> NDArray[np.int32]:
         """(H, W, 3) → (H, W), numbered from the largest shadow on."""

@@ -13,15 +13,15 @@ from PIL import Image
 from torch import Tensor
 
 from deshadow.data.augment import Augmentation, Pairs, augment, dilate, kernel_for, vary
-from deshadow.data.banks import open_banks
 from deshadow.data.keyed import Draws
-from deshadow.data.occluders import Occluders
-from deshadow.data.pairs import find
-from deshadow.data.recipe import PRESETS
-from deshadow.data.sample import Sample, Triplet
+from deshadow.data.pairs.find import find
+from deshadow.data.pairs.sample import Sample, Triplet
 from deshadow.data.sloppy import spoil
 from deshadow.data.spread import spread
-from deshadow.data.synth import choose_backgrounds, shade
+from deshadow.data.synth.banks import open_banks
+from deshadow.data.synth.occluders import Occluders
+from deshadow.data.synth.recipe import PRESETS
+from deshadow.data.synth.triplets import choose_backgrounds, shade
 from deshadow.training.objectives import Batch
 from deshadow.training.options import Options
 

@@ -10,14 +10,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from deshadow.backends import TorchBackend, condition
-from deshadow.checkpoint import load
 from deshadow.data.augment import Pairs
 from deshadow.data.keyed import Draws
-from deshadow.files import write_whole
-from deshadow.prediction import diffuse
-from deshadow.sampling import ddim
-from deshadow.schedule import Schedule
+from deshadow.diffusion.prediction import diffuse
+from deshadow.diffusion.sampling import ddim
+from deshadow.diffusion.schedule import Schedule
+from deshadow.runtime.backends import TorchBackend, condition
+from deshadow.runtime.checkpoint import load
+from deshadow.system.files import write_whole
 from deshadow.training.batches import held_out_pairs, network_mask
 from deshadow.training.options import Options
 

@@ -4,7 +4,7 @@ import io
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from deshadow.files import write_whole
+from deshadow.system.files import write_whole
 from deshadow.training.journal import read_log
 
 

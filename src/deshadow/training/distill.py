@@ -16,12 +16,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from deshadow import checkpoint
-from deshadow.backends import TorchBackend
 from deshadow.data.augment import Pairs
-from deshadow.files import write_whole
+from deshadow.diffusion.prediction import diffuse, noise_from, picture_from
 from deshadow.nn.lfg import LFGDiffusion
-from deshadow.prediction import diffuse, noise_from, picture_from
+from deshadow.runtime import checkpoint
+from deshadow.runtime.backends import TorchBackend
+from deshadow.system.files import write_whole
 from deshadow.training.batches import open_source
 from deshadow.training.endings import ended
 from deshadow.training.figures import COLUMNS, cell, cells, figures, table_lines

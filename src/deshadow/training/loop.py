@@ -12,14 +12,14 @@ from typing import Any
 import torch
 from torch.nn.parallel import DistributedDataParallel
 
-from deshadow import checkpoint
-from deshadow.config import ModelConfig
 from deshadow.nn.blocks import fused
+from deshadow.nn.config import ModelConfig
 from deshadow.nn.lfg import LFGDiffusion
+from deshadow.runtime import checkpoint
 from deshadow.training.ahead import Batches, BatchesAhead
 from deshadow.training.journal import LOG, Journal, bar, clock
-from deshadow.training.muon import Muon
 from deshadow.training.objectives import PictureError
+from deshadow.training.optimizers import Muon
 from deshadow.training.options import Options
 from deshadow.training.recorded import Gradients, RecordedGradients
 from deshadow.training.state import STATE, WEIGHTS, State, load_snapshot

@@ -7,9 +7,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from deshadow.data.light import lab
+from deshadow.diffusion.prediction import clean_from, diffuse, target
+from deshadow.image.light import lab
 from deshadow.nn.lfg import LFGDiffusion, invariant_colour
-from deshadow.prediction import clean_from, diffuse, target
 
 Norm = Literal["l1", "l2"]
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from deshadow.config import DETECTORS, Config, DetectorConfig, Fusion, Guidance, ModelConfig, Sees, named
-from deshadow.prediction import Prediction
+from deshadow.diffusion.prediction import Prediction
+from deshadow.nn.config import DETECTORS, Config, DetectorConfig, Fusion, Guidance, ModelConfig, Sees, named
 from deshadow.training.objectives import Objective
 
 Decay = Literal["constant", "cosine"]

@@ -8,10 +8,10 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from deshadow.backends import TorchBackend
 from deshadow.data.augment import Pairs
-from deshadow.files import write_whole
 from deshadow.nn.lfg import LFGDiffusion
+from deshadow.runtime.backends import TorchBackend
+from deshadow.system.files import write_whole
 from deshadow.training.batches import network_mask
 from deshadow.training.options import Options
 from deshadow.training.validation import remove

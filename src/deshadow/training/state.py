@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from deshadow import checkpoint
-from deshadow.config import Config
+from deshadow.nn.config import Config
 from deshadow.nn.detector import ShadowDetector
 from deshadow.nn.lfg import LFGDiffusion
+from deshadow.runtime import checkpoint
 
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 """What AdamW keeps of each parameter."""

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from deshadow.files import write_whole
+from deshadow.system.files import write_whole
 from deshadow.training.figures import COLUMNS, cell, cells, table_lines
 
 RECORD = "row.json"

@@ -8,11 +8,11 @@ from typing import Any
 import torch
 from torch import nn
 
-from deshadow import checkpoint
-from deshadow.config import DetectorConfig, ModelConfig
+from deshadow.nn.config import DetectorConfig, ModelConfig
 from deshadow.nn.detector import ShadowDetector
 from deshadow.nn.lfg import LFGDiffusion
-from deshadow.training import batches, detection, objectives, samples, validation
+from deshadow.runtime import checkpoint
+from deshadow.training import batches, detector, objectives, samples, validation
 from deshadow.training.options import Options
 
 
@@ -75,13 +75,13 @@ REMOVAL = Task(
 )
 DETECTION = Task(
     model=new_detector,
-    source=detection.open_views,
-    criterion=lambda model, _: detection.Criterion(model),
-    losses=detection.Losses._fields,
-    validation_set=detection.validation_set,
-    validate=lambda model, held, _: detection.validate(model, held),
-    scores=detection.Detection,
-    describe=detection.describe,
+    source=detector.open_views,
+    criterion=lambda model, _: detector.Criterion(model),
+    losses=detector.Losses._fields,
+    validation_set=detector.validation_set,
+    validate=lambda model, held, _: detector.validate(model, held),
+    scores=detector.Detection,
+    describe=detector.describe,
     headline=lambda scores: f"IoU {scores.iou:.3f}",
-    draw=lambda model, held, _, path: detection.draw_samples(model, held, path),
+    draw=lambda model, held, _, path: detector.draw_samples(model, held, path),
 )

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from deshadow import checkpoint
-from deshadow.config import ModelConfig
+from deshadow.nn.config import ModelConfig
 from deshadow.nn.lfg import LFGDiffusion
+from deshadow.runtime import checkpoint
 
 
 def transplant(path_or_name: str, config: ModelConfig, seed: int, output: Path) -> float:

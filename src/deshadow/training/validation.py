@@ -7,13 +7,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from deshadow.arrays import Array
-from deshadow.backends import TorchBackend, condition
 from deshadow.data.augment import Pairs
 from deshadow.data.keyed import Draws
-from deshadow.data.light import lab
+from deshadow.diffusion.arrays import Array
+from deshadow.diffusion.sampling import repaint, sample
+from deshadow.image.light import lab
 from deshadow.nn.lfg import LFGDiffusion
-from deshadow.sampling import repaint, sample
+from deshadow.runtime.backends import TorchBackend, condition
 from deshadow.training.batches import HELD_OUT, Source, held_out_pairs, network_mask
 from deshadow.training.options import Options
 

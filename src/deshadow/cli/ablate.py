@@ -1,0 +1,15 @@
+"""`deshadow ablate`: the rows of the paper's ablations. It imports what it needs when it runs."""
+
+from deshadow.cli.parameters import Forwarded
+
+
+def ablate(*options: Forwarded) -> None:
+    """Train and score the rows of the paper's ablations; `deshadow ablate --help` lists the options."""
+    from deshadow.system.extras import require
+
+    require("train", "torch", "matplotlib")
+    from deshadow.training.ablation import main as start
+
+    tables = start(options)
+    print(tables.read_text(encoding="utf-8"))  # noqa: T201
+    print(tables)  # noqa: T201

@@ -1,0 +1,70 @@
+"""`deshadow data`: the commands of data sets. They import what they need when they run."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from deshadow.cli.parameters import Folder, Split
+from deshadow.data.pairs.layouts import Layout
+
+data = App(name="data", help="Look at data sets, and prepare them.")
+
+SkipProblems = Annotated[
+    bool, Parameter(negative=(), help="List pairs that cannot be used and go on without them.")
+]
+
+
+@data.command
+def look(
+    folder: Folder,
+    /,
+    *,
+    output: Annotated[Path, Parameter(alias="-o", help="The contact sheet to write: .png, .jpg or .webp.")],
+    split: Split = None,
+    layout: Annotated[
+        Layout | None,
+        Parameter(help="How the folder is laid out. Found by looking, unless given."),
+    ] = None,
+    count: Annotated[int, Parameter(help="Triplets on the sheet, from all over the set.")] = 24,
+    dark_rate: Annotated[
+        Path | None, Parameter(help="Plot how dark the shadows are to this file: .png, .svg or .pdf.")
+    ] = None,
+    skip_problems: SkipProblems = False,
+) -> None:
+    """Draw a contact sheet of a data set and print its figures."""
+    from rich.console import Console
+
+    from deshadow.data import look as looking
+
+    found = looking.look(folder, output, split, layout, count, dark_rate, skip_problems)
+    console = Console(soft_wrap=True)
+    console.print(looking.table(found), highlight=False)
+    for problem in found.problems:
+        console.print(f"problem: {problem}", highlight=False, markup=False)
+
+
+@data.command
+def adjust(
+    folder: Folder,
+    /,
+    *,
+    output: Annotated[Path, Parameter(alias="-o", help="The new folder, to be laid out as AISTD is.")],
+    split: Split = None,
+    skip_problems: SkipProblems = False,
+) -> None:
+    """Make AISTD from ISTD: bring shadow-free pictures to the colours of their shadow pictures."""
+    from rich.console import Console
+
+    from deshadow.data.pairs.aistd import adjust_folder
+
+    count, before, after, problems = adjust_folder(folder, output, split, skip_problems)
+    console = Console(soft_wrap=True)
+    console.print(
+        f"{output}: pairs {count:,}; mean difference outside the shadow, of 255: "
+        f"{before:.2f} before, {after:.2f} after",
+        highlight=False,
+        markup=False,
+    )
+    for problem in problems:
+        console.print(f"problem: {problem}", highlight=False, markup=False)

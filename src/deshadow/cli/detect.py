@@ -1,0 +1,80 @@
+"""`deshadow detect`: finds shadows without removing them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from deshadow.cli.parameters import Device, Finder
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_LOSSLESS = (".png", ".tif", ".tiff", ".bmp")
+
+
+def detect(
+    photo: Annotated[Path, Parameter(help="The photo.")],
+    /,
+    *,
+    output: Annotated[Path, Parameter(alias="-o", help="The mask to write, white in the shadow: .png.")],
+    overlay: Annotated[
+        Path | None, Parameter(help="Write the photo with its shadows outlined and numbered there.")
+    ] = None,
+    detector: Finder = "detector",
+    device: Device = "auto",
+) -> None:
+    """Find the shadows of a photo: a mask, and a picture in which they are numbered."""
+    for line in find_shadows(photo, output, overlay, detector, device):
+        print(line)  # noqa: T201
+
+
+def find_shadows(
+    photo: Path, output: Path, overlay: Path | None, detector: str, device: str
+) -> Iterator[str]:
+    """Write the mask, 255 in a shadow, and the overlay; gives a line for each file and each shadow."""
+    import numpy as np
+    from PIL import Image
+
+    from deshadow.photo import format_of, read
+    from deshadow.removal import sheets
+    from deshadow.removal.jobs import Job, check_places, make_folder
+    from deshadow.removal.remover import Remover
+    from deshadow.system.files import deliver, hush, silenced
+
+    hush()
+    if output.suffix.lower() not in _LOSSLESS:
+        raise ValueError(f"{output} should end in one of {', '.join(_LOSSLESS)}: a mask must not be blurred")
+    places = [output] if overlay is None else [output, overlay]
+    for place in places:
+        format_of(place)
+    check_places([Job(photo, output)], places)
+    with silenced():
+        seen = read(photo)
+    for folder in dict.fromkeys(place.parent for place in places):
+        make_folder(folder)
+    labels = Remover(detector=detector, device=device).instances(seen.pixels)
+    mask = Image.fromarray(np.where(labels > 0, np.uint8(255), np.uint8(0)))
+    deliver(output, sheets.packed(mask, format_of(output)))
+    count = int(labels.max(initial=0))
+    if not count:
+        yield f"{output}: no shadow found, so it is black"
+    else:
+        share = 100 * float((labels > 0).mean())
+        yield f"{output}: {count} shadow{'s' * (count > 1)}, {share:.0f} % of the photo"
+    if overlay is not None:
+        deliver(overlay, sheets.packed(sheets.overlay(seen.pixels, labels), format_of(overlay)))
+        yield f"{overlay}"
+    yield from _listing(labels)
+
+
+def _listing(labels: "NDArray[np.int32]") -> Iterator[str]:
+    """A line for each shadow: its number, its share of the photo, and a point in it for --at."""
+    from deshadow.removal import sheets
+
+    for number in range(1, int(labels.max(initial=0)) + 1):
+        inside = labels == number
+        x, y = sheets.middle(inside)
+        yield f"{number}: {100 * float(inside.mean()):.1f} % of the photo, at {x:.0f},{y:.0f}"

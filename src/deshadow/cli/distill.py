@@ -1,0 +1,18 @@
+"""`deshadow distill`: a student from a teacher. It imports what it needs when it runs."""
+
+from deshadow.cli.parameters import Forwarded
+
+
+def distill(*options: Forwarded) -> None:
+    """Train a student from a teacher; `deshadow distill --help` lists the options."""
+    from deshadow.system.extras import require
+
+    require("train", "torch", "matplotlib")
+    from deshadow.training.curves import draw_curves
+    from deshadow.training.distill import TABLE
+    from deshadow.training.distill import main as start
+
+    folder = start(options)
+    if (folder / TABLE).exists():  # not yet, where it was paused
+        print((folder / TABLE).read_text(encoding="utf-8"))  # noqa: T201
+    print(draw_curves(folder))  # noqa: T201

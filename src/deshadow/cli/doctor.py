@@ -1,0 +1,161 @@
+"""`deshadow doctor`: what is installed, what runs, how fast it is here, and how to get what is missing."""
+
+import platform
+import time
+from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from deshadow import __version__
+from deshadow.cli.parameters import Device, Finder, Weights
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_BASE = ("numpy", "pillow", "onnxruntime", "safetensors", "cyclopts", "rich")
+_EXTRAS = {
+    "train": {"torch": "torch", "matplotlib": "matplotlib"},
+    "export": {"torch": "torch", "onnx": "onnx", "onnxscript": "onnxscript"},
+    "web": {"fastapi": "fastapi", "uvicorn": "uvicorn", "python-multipart": "python_multipart"},
+    "heif": {"pillow-heif": "pillow_heif"},
+    "raw": {"rawpy": "rawpy"},
+}
+"""Of each extra, the packages and the modules that they bring."""
+_SIDE, _TRIALS = 256, 3
+
+Rows = Iterator[tuple[str, str]]
+
+
+def doctor(*, weights: Weights = "light", detector: Finder = "detector", device: Device = "auto") -> None:
+    """Say what is installed, what runs, how fast it is here, and how to get what is missing."""
+    from rich.console import Console
+
+    console = Console(soft_wrap=True)
+    for part in examine(weights, detector, device):
+        console.print(part, highlight=False)
+
+
+def examine(weights: str = "light", detector: str = "detector", device: str = "auto") -> Iterator["Table"]:
+    """Tables for the terminal, each given as soon as it is known."""
+    yield _table("Installed", _installed())
+    yield _table("Photos", _formats())
+    yield _table("Shipped weights", _shipped())
+    yield _table("Running", _running(weights, detector, device))
+
+
+def _table(title: str, rows: Rows) -> "Table":
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title, title_justify="left", title_style="bold", show_header=False, box=None)
+    table.add_column(no_wrap=True)
+    table.add_column()
+    for name, state in rows:
+        table.add_row(name, Text(state))
+    return table
+
+
+def _installed() -> Rows:
+    yield "deshadow", f"{__version__} on Python {platform.python_version()}, {platform.system()}"
+    yield "base", ", ".join(f"{name} {_version(name)}" for name in _BASE)
+    for extra, packages in _EXTRAS.items():
+        missing = [name for name, module in packages.items() if find_spec(module) is None]
+        there = ", ".join(f"{name} {_version(name)}" for name in packages)
+        yield extra, f"without {', '.join(missing)}: {_hint(extra)}" if missing else there
+
+
+def _formats() -> Rows:
+    from PIL import features
+
+    from deshadow.photo.formats import FORMATS
+
+    for name, kind in FORMATS.items():
+        state = "read and written" + (", 16 bits too" if kind.deep else "")
+        if name == "HEIF" and find_spec("pillow_heif") is None:
+            state = f"not read: {_hint('heif')}"
+        if name in ("AVIF", "WEBP") and not features.check(name.lower()):
+            state = "not in this build of Pillow: pip install --upgrade pillow"
+        yield name, state
+    raw = find_spec("rawpy") is not None
+    yield "camera raw", "read, written as 16-bit TIFF" if raw else f"not read: {_hint('raw')}"
+
+
+def _shipped() -> Rows:
+    from deshadow.runtime.checkpoint import SHIPPED, SUFFIX
+
+    files = sorted(SHIPPED.glob(f"*{SUFFIX}"))
+    if not files:
+        yield "none", f"name {SUFFIX} files of your own: --weights FILE --detector FILE"
+    for file in files:
+        yield file.stem, _wholeness(file)
+
+
+def _running(weights: str, detector: str, device: str) -> Rows:
+    import numpy as np
+
+    from deshadow.runtime.backends import condition, open_backend, open_detector
+
+    yield "devices", _devices()
+    picture = np.zeros((1, 3, _SIDE, _SIDE), np.float32)
+    try:
+        backend = open_backend(weights, device)
+        last = backend.config.schedule.times(1)[0]
+        pace = _pace(lambda: condition(backend, picture, picture[:, :1])(picture, last))
+        yield "removal", f"{weights} by {_runtime(backend)}, a pass at {_SIDE}×{_SIDE} in {pace}"
+    except ValueError as error:
+        yield "removal", f"cannot run: {error}"
+    try:
+        found = open_detector(detector, device)
+        pace = _pace(lambda: found(picture))
+        yield "detection", f"{detector} by {_runtime(found)}, a pass at {_SIDE}×{_SIDE} in {pace}"
+    except ValueError as error:
+        yield "detection", f"cannot run: {error}"
+
+
+def _hint(extra: str) -> str:
+    return f"pip install 'deshadow[{extra}]'"
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "of an unknown version"
+
+
+def _wholeness(file: Path) -> str:
+    from deshadow.runtime.checkpoint import read
+
+    try:
+        tensors = read(file).tensors
+    except ValueError as error:
+        return str(error)
+    count = sum(tensor.size for tensor in tensors.values())
+    return f"whole, {count / 1e6:.1f} M parameters, {file.stat().st_size / 2**20:.1f} MiB"
+
+
+def _devices() -> str:
+    if find_spec("torch") is None:
+        return f"cpu; a GPU needs torch: {_hint('train')}"
+    import torch
+
+    names = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
+    return ", ".join(["cpu", *(f"cuda:{index} ({name})" for index, name in enumerate(names))])
+
+
+def _runtime(network: object) -> str:
+    """A torch one knows its device; onnxruntime runs on the processor."""
+    device = getattr(network, "device", None)
+    return "onnxruntime on cpu" if device is None else f"torch on {device}"
+
+
+def _pace(one_pass: Callable[[], object]) -> str:
+    """The best of some, after one to warm up."""
+    seconds = []
+    for _ in range(1 + _TRIALS):
+        began = time.perf_counter()
+        one_pass()
+        seconds.append(time.perf_counter() - began)
+    return f"{1000 * min(seconds[1:]):.0f} ms"

@@ -1,0 +1,122 @@
+"""`deshadow synth`: what was asked for on the command line into banks, a recipe and files."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from deshadow.data.synth.recipe import Targets
+
+DRAWN = 56, 32
+"""Backgrounds, and occluders of each kind, where none are named."""
+
+
+def synth(
+    *,
+    count: int,
+    out: Path,
+    backgrounds: Path | None = None,
+    occluders: Path | None = None,
+    seed: int = 0,
+    size: int = 256,
+    preset: Literal["sunlight", "instances", "dappled", "overcast"] = "sunlight",
+    targets: Literal["all", "one", "some"] | None = None,
+    dark_rate: Annotated[tuple[float, float] | None, Parameter(negative=())] = None,
+    device: str = "cpu",
+) -> None:
+    """Make pictures with shadows, the same without, and the masks.
+
+    Writes shadow/, mask/, shadow_free/ and instances/ as PNG. The same seed gives the same files, and
+    a run that was broken off goes on where it stopped.
+
+    Parameters
+    ----------
+    count
+        How many triplets.
+    out
+        Folder to write to: new, empty, or begun with the same settings.
+    backgrounds
+        Folder or tar of evenly lit pictures. Left out: brick, tiles, asphalt, grass, planks and more
+        are drawn.
+    occluders
+        Folder or tar of silhouettes, bright or opaque where they block light. Left out: people, plants,
+        hands and lumps are drawn. Foliage, buildings, bars and cables are always drawn.
+    seed
+        Another seed, other pictures.
+    size
+        Side of the pictures in pixels.
+    preset
+        sunlight: like real outdoor pairs. instances: several shadows, one to remove. dappled: under
+        trees. overcast: weak and soft.
+    targets
+        Which shadows to remove: all, one, or some. Left out: what the preset says.
+    dark_rate
+        Least and most ratio of lit to shaded light, as in `--dark-rate 3 8`. Left out: what the preset says.
+    device
+        Where to compute: cpu or cuda.
+    """
+    from deshadow.system.extras import require
+
+    require("train", "torch")
+    new = synth_to_disk(out, count, backgrounds, occluders, seed, size, preset, targets, dark_rate, device)
+    print(f"{out}: {count} triplets, {new} of them new")  # noqa: T201
+
+
+def synth_to_disk(
+    out: Path,
+    count: int,
+    backgrounds: Path | None,
+    occluders: Path | None,
+    seed: int,
+    size: int,
+    preset: str,
+    targets: "Targets | None",
+    dark_rate: tuple[float, float] | None,
+    device: str,
+) -> int:
+    """Write `count` triplets with a progress bar and return how many were new."""
+    import torch
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from deshadow.data.synth.banks import open_banks
+    from deshadow.data.synth.recipe import PRESETS, Darkness
+    from deshadow.data.synth.writing import check_folder, write_triplets
+
+    if count < 1:
+        raise ValueError("--count must be 1 or more")
+    if not 32 <= size <= 4096:
+        raise ValueError("--size must be between 32 and 4096")
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError):  # torch asserts that it was built for the device
+        raise ValueError(f"torch cannot use the device {device!r} here: use --device cpu") from None
+    check_folder(out)  # before any time goes into the banks
+    recipe = PRESETS[preset]
+    recipe = replace(recipe, targets=targets or recipe.targets)
+    if dark_rate is not None:
+        recipe = replace(recipe, darkness=Darkness.between(*dark_rate))
+    console = Console(stderr=True)
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ) as bar:
+        task = bar.add_task("banks", total=None)
+        surfaces, bank = open_banks(backgrounds, occluders, size, seed, DRAWN)
+        bar.update(task, description="shadows", total=count)
+        return write_triplets(
+            out,
+            surfaces.to(device),
+            bank.to(device),
+            count,
+            seed,
+            recipe,
+            lambda more: bar.advance(task, more),
+        )

@@ -1,0 +1,119 @@
+"""AISTD from ISTD: shadow-free pictures brought to the colours of their shadow pictures."""
+
+import os
+import shutil
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import track
+
+from deshadow.data.pairs.find import PairSet, Problem, Sample, find, list_problems
+from deshadow.data.pairs.pictures import Source, save_picture
+
+
+def adjust(
+    picture: NDArray[np.uint8], mask: NDArray[np.uint8], clean: NDArray[np.uint8]
+) -> NDArray[np.uint8]:
+    """(H, W, 3), (H, W), (H, W, 3) → (H, W, 3): the clean picture in the colours of the picture.
+
+    The two were taken minutes apart, so ISTD's pairs differ where there is no shadow. Le and Samaras (ICCV
+    2019) fit, for each channel of the encoded pictures, a gain and an offset by least squares over all pixels
+    outside the mask, and apply them to the whole clean picture.
+    """
+    gain, offset = fit(picture, mask, clean)
+    adjusted: NDArray[np.float64] = clean * gain + 255 * offset
+    return adjusted.round().clip(0, 255).astype(np.uint8)
+
+
+def fit(picture: NDArray[np.uint8], mask: NDArray[np.uint8], clean: NDArray[np.uint8]) -> NDArray[np.float64]:
+    """(H, W, 3), (H, W), (H, W, 3) → (2, 3): gain and offset of each channel, for values in [0, 1]."""
+    outside = mask == 0
+    source, target = (view[outside].astype(np.float64) / 255 for view in (clean, picture))
+    if not len(source):
+        raise ValueError("the mask covers the whole picture, so there is nothing to compare")
+    mean_source, mean_target = source.mean(0), target.mean(0)
+    variance = ((source - mean_source) ** 2).mean(0)
+    covariance = ((source - mean_source) * (target - mean_target)).mean(0)
+    # A channel that is the same everywhere shows no gain; the least change is to shift it.
+    gain = np.divide(covariance, variance, out=np.ones(3), where=variance > 0)
+    return np.stack([gain, mean_target - gain * mean_source])
+
+
+def adjust_folder(
+    folder: Path, output: Path, split: str | None = None, skip_problems: bool = False
+) -> tuple[int, float, float, list[Problem]]:
+    """Make AISTD from ISTD, in AISTD's own layout: train/train_A, train_B, train_C_fixed_official, …
+
+    Returns the number of pairs, the mean absolute difference outside the shadow (in levels of 255) before and
+    after, and what was left out.
+    """
+    _check_output(folder, output)
+    pairs = find(folder, split, "istd", skip_problems)
+    # Made beside and renamed at the end: an interrupted run leaves nothing that looks like a data set.
+    beside = output.with_name(f".{output.name}.{uuid.uuid4().hex}")
+    beside.mkdir(parents=True)
+    try:
+        done = _adjust_all(pairs, beside)
+        broken = [result for result in done if isinstance(result, Problem)]
+        differences = np.array([result for result in done if not isinstance(result, Problem)])
+        if broken and not (skip_problems and len(differences)):
+            raise ValueError(f"{list_problems(broken, most=5)} (in {folder}; or skip them: --skip-problems)")
+        if output.exists():
+            output.rmdir()  # empty, or it would have been refused
+        beside.rename(output)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    before, after = differences.mean(0).tolist()
+    return len(differences), before, after, [*pairs.problems, *broken]
+
+
+def _check_output(folder: Path, output: Path) -> None:
+    read, written = folder.resolve(), output.resolve()
+    if read == written or read in written.parents or written in read.parents:
+        raise ValueError(f"{output} overlaps {folder}, which is read: write to another folder")
+    if output.exists() and (not output.is_dir() or any(output.iterdir())):
+        raise ValueError(f"{output} is already there: give a new folder, or empty this one")
+
+
+def _adjust_all(pairs: PairSet, output: Path) -> list[tuple[float, float] | Problem]:
+    for split in sorted({sample.split for sample in pairs}):
+        for part in ("A", "B", "C_fixed_official"):
+            (output / split / f"{split}_{part}").mkdir(parents=True)
+    console = Console(stderr=True)
+    pool = ThreadPoolExecutor(max_workers=os.cpu_count())
+    try:
+        jobs = pool.map(lambda sample: _adjust_one(sample, output / sample.split), pairs)
+        shown = track(
+            jobs, "Adjusting", len(pairs), console=console, transient=True, disable=not console.is_terminal
+        )
+        return list(shown)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _adjust_one(sample: Sample, output: Path) -> tuple[float, float] | Problem:
+    """Write one triplet; the mean absolute difference outside the shadow before and after."""
+    try:
+        picture, mask, clean = sample.load()
+        adjusted = adjust(picture, mask, clean)
+    except ValueError as error:
+        return Problem(str(sample.clean_file), str(error))
+    _copy(sample.picture_file, output / f"{sample.split}_A")
+    if sample.mask_file is not None:
+        _copy(sample.mask_file, output / f"{sample.split}_B")
+    else:
+        save_picture(output / f"{sample.split}_B" / f"{sample.name}.png", mask)
+    save_picture(output / f"{sample.split}_C_fixed_official" / f"{sample.name}.png", adjusted)
+    outside = mask == 0
+    before, after = (
+        float(np.abs(view[outside].astype(np.int16) - picture[outside]).mean()) for view in (clean, adjusted)
+    )
+    return before, after
+
+
+def _copy(source: Source, folder: Path) -> None:
+    shutil.copyfile(source.path, folder / source.path.name)

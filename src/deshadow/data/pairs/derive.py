@@ -1,0 +1,41 @@
+"""The mask of a pair that came without one."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deshadow.image.luminance import blur, luminance
+from deshadow.image.regions import without_small
+
+# Added to both luminances before their ratio is taken: under 2 % of white a ratio is mostly noise.
+_FLOOR = 0.02
+# Regions and holes under this share of the picture are texture or misalignment, not shadow.
+_SPECK = 0.0005
+
+
+def shadow_mask(picture: NDArray[np.uint8], clean: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """(H, W, 3), (H, W, 3) → (H, W), 255 where the clean picture is clearly brighter, otherwise 0.
+
+    Otsu's threshold on the blurred log ratio of linear luminance, without specks and pinholes. It looks
+    at the truth: a result that was measured with such a mask is optimistic.
+    """
+    ratio = np.log((luminance(clean) + _FLOOR) / (luminance(picture) + _FLOOR))
+    ratio = blur(ratio, sigma=max(1.0, max(ratio.shape) / 256))
+    # Otsu splits anything; a shadow is where the clean picture is brighter at all.
+    mask = ratio > max(otsu(ratio), 0.0)
+    least = round(_SPECK * mask.size)
+    mask = without_small(mask, least)
+    mask = ~without_small(~mask, least)
+    return np.where(mask, np.uint8(255), np.uint8(0))
+
+
+def otsu(values: NDArray[np.float32]) -> float:
+    """Any shape → the threshold that leaves the least variance within the two classes."""
+    counts, edges = np.histogram(values, 256)
+    centres = (edges[1:] + edges[:-1]) / 2
+    below = np.cumsum(counts)[:-1]
+    above = counts.sum() - below
+    sums = np.cumsum(counts * centres)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        between = below * above * (sums[:-1] / below - (sums[-1] - sums[:-1]) / above) ** 2
+    # Where one class is empty there is nothing between them.
+    return float(edges[1:-1][np.argmax(np.nan_to_num(between))])

@@ -1,0 +1,136 @@
+"""Picture files: where their bytes lie, what their header says, their pixels, and writing them whole."""
+
+import io
+import os
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from deshadow.system.files import write_whole
+
+ENDINGS = frozenset({".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
+
+# What Pillow raises on a file that is not a picture, or only the beginning of one.
+_BROKEN = (OSError, SyntaxError, ValueError, EOFError, struct.error, Image.DecompressionBombError)
+_ORIENTATION = 0x0112  # the EXIF tag; 5 to 8 lie on their side
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The bytes of one picture: a file, or a stretch of a tar shard that is read in place."""
+
+    path: Path
+    member: str = ""
+    offset: int = 0
+    length: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.member}" if self.member else str(self.path)
+
+    def open(self) -> BinaryIO:
+        """The picture as a file; what lies in a shard is read whole, so that it cannot stray."""
+        file = self.path.open("rb")
+        if not self.member:
+            return file
+        with file:
+            file.seek(self.offset)
+            return io.BytesIO(file.read(self.length))
+
+
+def is_picture(path: Path) -> bool:
+    """Whether the name is that of a picture, and not of a hidden file; pipes and devices are none."""
+    named = path.suffix.lower() in ENDINGS and not path.name.startswith(".")
+    return named and (path.is_file() or path.is_symlink())
+
+
+def picture_size(source: Source) -> tuple[int, int]:
+    """(width, height) as decoded, from the header; ValueError with the reason if it cannot be read.
+
+    The pixels are decoded only when the file does not end as its format should, which is how an
+    interrupted copy shows.
+    """
+    try:
+        with source.open() as file:
+            file.seek(-min(file.seek(0, os.SEEK_END), 64), os.SEEK_END)
+            tail = file.read()
+            file.seek(0)
+            with Image.open(file) as image:
+                width, height = image.size
+                sideways = "exif" in image.info and image.getexif().get(_ORIENTATION, 1) >= 5
+                if not _ends_well(tail, image.format):
+                    image.load()
+    except _BROKEN as error:
+        raise ValueError(_reason(error)) from error
+    return (height, width) if sideways else (width, height)
+
+
+def read_picture(source: Source) -> NDArray[np.uint8]:
+    """(H, W, 3) sRGB, upright; ValueError names a file that cannot be decoded."""
+    image = _decode(source)
+    if image.mode.startswith(("I", "F")):
+        return np.repeat(_scaled(image)[..., None], 3, axis=2)
+    if image.has_transparency_data:
+        image = image.convert("RGBA")  # or Pillow warns of what it drops
+    return np.asarray(image.convert("RGB"))
+
+
+def read_grey(source: Source) -> NDArray[np.uint8]:
+    """(H, W), upright; ValueError names a file that cannot be decoded."""
+    image = _decode(source)
+    if image.mode.startswith(("I", "F")):
+        return _scaled(image)
+    return np.asarray(image.convert("L"))
+
+
+def read_mask(source: Source) -> NDArray[np.uint8]:
+    """(H, W) of 0 and 255, cut at half; a mask that is stored as 0 and 1 is understood."""
+    grey = read_grey(source)
+    return np.where(grey > (127 if grey.max() > 1 else 0), np.uint8(255), np.uint8(0))
+
+
+def _scaled(image: Image.Image) -> NDArray[np.uint8]:
+    """(H, W) of more than 8 bits, which Pillow would clip: scaled by the range that its values lie in."""
+    values = np.asarray(image).astype(np.float64)
+    top = next((top for top in (1, 255, 65535) if values.max() <= top), values.max())
+    return np.asarray(values / top * 255).round().clip(0, 255).astype(np.uint8)
+
+
+def save_picture(path: Path, picture: NDArray[np.uint8]) -> None:
+    """Write an (H, W, 3) picture or an (H, W) mask in the format of its ending, whole or not at all."""
+    buffer = io.BytesIO()
+    Image.fromarray(picture).save(buffer, format=Image.registered_extensions()[path.suffix.lower()])
+    write_whole(path, buffer.getvalue())
+
+
+def _decode(source: Source) -> Image.Image:
+    try:
+        with source.open() as file:
+            image = Image.open(file)
+            image.load()
+            return ImageOps.exif_transpose(image) if "exif" in image.info else image
+    except _BROKEN as error:
+        raise ValueError(f"{source} cannot be read ({_reason(error)}); replace it or leave it out") from error
+
+
+def _ends_well(tail: bytes, kind: str | None) -> bool:
+    match kind:
+        case "PNG":
+            return b"IEND" in tail
+        case "JPEG":
+            return tail.endswith(b"\xff\xd9")
+        case "WEBP":
+            return True  # its decoder has already refused a file that is shorter than it says
+    return False
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "it is not there"
+    if isinstance(error, UnidentifiedImageError):
+        return "it is not a picture"
+    return str(error).rstrip(".") or type(error).__name__

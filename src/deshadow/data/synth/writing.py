@@ -1,0 +1,106 @@
+"""Synthetic triplets to disk: shadow/, mask/, shadow_free/ and a mask for each shadow."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from deshadow.data.pairs.pictures import save_picture
+from deshadow.data.synth.occluders import Occluders
+from deshadow.data.synth.recipe import DEFAULT, Recipe
+from deshadow.data.synth.triplets import Triplets, synthesise
+from deshadow.system.files import write_whole
+
+FOLDERS = ("shadow", "mask", "shadow_free", "instances")
+SETTINGS = "synth.json"
+BATCH = 8
+
+
+def write_triplets(
+    out: Path,
+    backgrounds: Tensor,
+    occluders: Occluders,
+    count: int,
+    seed: int = 0,
+    recipe: Recipe = DEFAULT,
+    progress: Callable[[int], None] = lambda done: None,
+) -> int:
+    """Write triplets number 0 to `count` − 1 as PNG and return how many were new.
+
+    A run that was broken off, or asked for fewer, goes on where it stopped if all else is the same;
+    `progress` hears how many more are there.
+    """
+    settle(out, backgrounds, occluders, seed, recipe)
+    missing = [number for number in range(count) if not (out / "shadow" / file_name(number)).exists()]
+    progress(count - len(missing))
+    device = backgrounds.device
+    with ThreadPoolExecutor(4) as pool:
+        for start in range(0, len(missing), BATCH):
+            numbers = missing[start : start + BATCH]
+            made = synthesise(backgrounds, occluders, torch.tensor(numbers, device=device), seed, recipe)
+            on_cpu = Triplets(*(part.cpu() for part in made))
+            for _ in pool.map(partial(write_one, out, on_cpu), range(len(numbers)), numbers):
+                progress(1)
+    return len(missing)
+
+
+def settle(out: Path, backgrounds: Tensor, occluders: Occluders, seed: int, recipe: Recipe) -> None:
+    """Make the folders, or see that those there come from the same settings."""
+    settings = {
+        "seed": seed,
+        "size": list(backgrounds.shape[-2:]),
+        "recipe": asdict(recipe),
+        "backgrounds": digest(backgrounds),
+        "occluders": digest(occluders.silhouettes),
+    }
+    text = json.dumps(settings, indent=2) + "\n"
+    check_folder(out)
+    if (out / SETTINGS).is_file() and (out / SETTINGS).read_text() != text:
+        raise ValueError(f"{out} holds triplets of other settings (see {SETTINGS} there); name a new folder")
+    for folder in FOLDERS:
+        (out / folder).mkdir(parents=True, exist_ok=True)
+    write_whole(out / SETTINGS, text.encode())
+
+
+def check_folder(out: Path) -> None:
+    """See that a folder is new, empty, or one of ours."""
+    there = next(place for place in (out, *out.absolute().parents) if place.exists())
+    if not there.is_dir():
+        raise ValueError(f"{there} is a file; name a folder for the triplets")
+    if out.exists() and any(out.iterdir()) and not (out / SETTINGS).is_file():
+        raise ValueError(f"{out} is not empty and holds no synthetic triplets; name a new folder")
+
+
+def digest(bank: Tensor) -> str:
+    """Short fingerprint of a bank."""
+    return hashlib.blake2b(bank.cpu().numpy().tobytes(), digest_size=8).hexdigest()
+
+
+def file_name(number: int) -> str:
+    """Name of a triplet's files, the same in every folder."""
+    return f"{number:06d}.png"
+
+
+def write_one(out: Path, made: Triplets, k: int, number: int) -> None:
+    """Write triplet `k` of a batch as `number`; its shadow picture last, as the sign that all is there."""
+    name = file_name(number)
+    for slot in range(made.instances.shape[1]):
+        if made.instances[k, slot].any():
+            kind = "target" if made.targets[k, slot] else "other"
+            save(made.instances[k, slot].numpy(), out / "instances" / f"{number:06d}_{slot}_{kind}.png")
+    save(made.mask[k, 0].numpy(), out / "mask" / name)
+    save(made.clean[k].permute(1, 2, 0).numpy(), out / "shadow_free" / name)
+    save(made.picture[k].permute(1, 2, 0).numpy(), out / "shadow" / name)
+
+
+def save(pixels: NDArray[np.uint8] | NDArray[np.bool_], path: Path) -> None:
+    """Write a PNG, whole or not at all; a mask is written as 0 and 255."""
+    save_picture(path, pixels.astype(np.uint8) * 255 if pixels.dtype == np.bool_ else pixels.astype(np.uint8))

@@ -1,0 +1,249 @@
+"""Configurations: frozen dataclasses that a checkpoint carries as JSON, and the presets by name."""
+
+import json
+import math
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal, get_args
+
+from deshadow.diffusion.prediction import CHANNELS, Prediction
+from deshadow.diffusion.schedule import Schedule
+
+Guidance = Literal["none", "colour", "coarse", "latent"]
+Fusion = Literal["none", "vector", "map"]
+Sees = Literal["picture+mask", "picture", "nothing"]
+
+NOISE_PATCH = 8
+"""Side of the squares of y_t that the noise encoder of the vector fusion looks at."""
+
+
+@dataclass(frozen=True)
+class UNetShape:
+    """The shape of one U-Net; what goes in and comes out is the model's business."""
+
+    base: int
+    """Channels at the finest level."""
+    multipliers: tuple[int, ...]
+    """Channels of each level as a multiple of `base`; every level halves the picture."""
+    blocks: int = 2
+    """Residual blocks a level."""
+    attention: tuple[int, ...] = ()
+    """Levels with attention, 0 being the finest; the middle always has it."""
+    head_channels: int = 64
+    fold: int = 1
+    """Side of the squares of pixels that are folded into channels at the input; 1 is the paper's."""
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.base < 1 or self.blocks < 1 or self.fold < 1 or not self.multipliers:
+            raise ValueError(f"a U-Net needs positive base, blocks, fold and at least one level: {self}")
+        if any(level not in range(len(self.multipliers)) for level in self.attention):
+            raise ValueError(f"attention at level {max(self.attention)} of {len(self.multipliers)} levels")
+        attended = [self.channels(level) for level in {*self.attention, len(self.multipliers) - 1}]
+        if any(channels % self.head_channels for channels in attended):
+            raise ValueError(f"{attended} channels do not divide into heads of {self.head_channels}")
+
+    @property
+    def stride(self) -> int:
+        """Height and width must be multiples of this."""
+        return self.fold << (len(self.multipliers) - 1)
+
+    @property
+    def embedding(self) -> int:
+        """Length of the vector that carries the timestep (and the noise) to every block."""
+        return 4 * self.base
+
+    def channels(self, level: int) -> int:
+        """Channels at a level."""
+        return self.base * self.multipliers[level]
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """Everything that makes a model: its networks, how they are joined, and the diffusion around them."""
+
+    denoiser: UNetShape
+    guide: UNetShape
+    """The network that makes the guidance (the latent feature encoder, or an estimator in its place)."""
+    guidance: Guidance = "latent"
+    fusion: Fusion = "vector"
+    predicts: Prediction = "correction"
+    sees: Sees = "picture+mask"
+    """What the denoiser is given beside y_t and the guidance (Palette: the picture; RePaint: nothing)."""
+    schedule: Schedule = field(default_factory=Schedule)
+
+    def __post_init__(self) -> None:
+        for name, value, choices in (
+            ("guidance", self.guidance, get_args(Guidance)),
+            ("fusion", self.fusion, get_args(Fusion)),
+            ("prediction", self.predicts, get_args(Prediction)),
+            ("condition", self.sees, get_args(Sees)),
+        ):
+            if value not in choices:
+                raise ValueError(f"unknown {name} {value!r}: choose from {', '.join(choices)}")
+        if self.unconditional and self.predicts in ("correction", "relighting"):
+            raise ValueError("a model that sees nothing cannot correct the picture: let it predict noise")
+
+    @property
+    def unconditional(self) -> bool:
+        """Whether the model makes pictures without having seen any."""
+        return self.sees == "nothing" and self.guidance == "none"
+
+    @property
+    def seen_channels(self) -> dict[str, int]:
+        """The conditions of the denoiser, in order, with their channels."""
+        channels = {"picture": 3, "mask": 1}
+        return {name: channels[name] for name in self.sees.split("+") if name in channels}
+
+    @property
+    def output_channels(self) -> int:
+        """Channels of what the denoiser puts out."""
+        return CHANNELS[self.predicts]
+
+    @property
+    def guidance_channels(self) -> int:
+        """Channels of what the guide puts out."""
+        return {"none": 0, "colour": 3, "coarse": 3, "latent": 1}[self.guidance]
+
+    @property
+    def stride(self) -> int:
+        """Height and width must be multiples of this; the backends pad to it."""
+        guide = 1 if self.guidance == "none" else self.guide.stride
+        return math.lcm(self.denoiser.stride, guide, NOISE_PATCH if self.fusion == "vector" else 1)
+
+    def to_json(self) -> str:
+        """The text that a checkpoint carries."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> "ModelConfig":
+        """The inverse of `to_json`."""
+        try:
+            fields: dict[str, Any] = json.loads(text)
+            for name in ("denoiser", "guide"):
+                fields[name] = _shape(fields[name])
+            return cls(**(fields | {"schedule": Schedule(**fields["schedule"])}))
+        except (TypeError, KeyError, AttributeError, json.JSONDecodeError) as error:
+            raise ValueError(_foreign(error)) from error
+
+
+@dataclass(frozen=True)
+class DetectorConfig:
+    """A detector: one U-Net, picture in, how likely each pixel is to lie in a shadow out."""
+
+    unet: UNetShape
+
+    @property
+    def stride(self) -> int:
+        """Height and width must be multiples of this; the backends pad to it."""
+        return self.unet.stride
+
+    def to_json(self) -> str:
+        """The text that a checkpoint carries; it says that this is a detector, a remover's says nothing."""
+        return json.dumps({"kind": DETECTOR, **asdict(self)}, sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> "DetectorConfig":
+        """The inverse of `to_json`."""
+        try:
+            fields: dict[str, Any] = json.loads(text)
+            if fields.pop("kind") != DETECTOR:
+                raise KeyError("kind")
+            return cls(**(fields | {"unet": _shape(fields["unet"])}))
+        except (TypeError, KeyError, AttributeError, json.JSONDecodeError) as error:
+            raise ValueError(_foreign(error)) from error
+
+
+DETECTOR = "detector"
+Config = ModelConfig | DetectorConfig
+
+
+# The paper gives the sum of 82.6 M parameters and the kind of U-Net, not its shape: this one has 82.58 M.
+PAPER_UNET = UNetShape(base=64, multipliers=(1, 2, 2, 4, 4), blocks=3, attention=(3, 4))
+
+PRESETS: dict[str, ModelConfig] = {
+    "paper": ModelConfig(denoiser=PAPER_UNET, guide=PAPER_UNET, predicts="noise"),
+    "light": ModelConfig(
+        denoiser=UNetShape(base=32, multipliers=(1, 2, 4, 8), attention=(2, 3), head_channels=32, fold=2),
+        guide=UNetShape(
+            base=16, multipliers=(1, 2, 3, 4), blocks=1, attention=(3,), head_channels=16, fold=2
+        ),
+        predicts="relighting",
+    ),
+    "tiny": ModelConfig(
+        denoiser=UNetShape(
+            base=16, multipliers=(1, 2, 4), blocks=1, attention=(2,), head_channels=16, fold=2
+        ),
+        guide=UNetShape(base=8, multipliers=(1, 2, 4), blocks=1, attention=(2,), head_channels=8, fold=2),
+        predicts="relighting",
+    ),
+}
+
+DETECTORS: dict[str, DetectorConfig] = {
+    # Five levels, so that a pixel is judged by what lies far from it; the coarsest two look at each other.
+    "detector": DetectorConfig(
+        UNetShape(base=16, multipliers=(1, 2, 4, 4, 5), blocks=1, attention=(3, 4), head_channels=16, fold=2)
+    ),
+    "detector-tiny": DetectorConfig(
+        UNetShape(base=8, multipliers=(1, 2, 4), blocks=1, attention=(2,), head_channels=8, fold=2)
+    ),
+}
+
+
+def config_from_json(text: str) -> Config:
+    """The configuration that a checkpoint carries, of whichever kind it is."""
+    try:
+        detects = json.loads(text).get("kind") == DETECTOR
+    except (AttributeError, json.JSONDecodeError):
+        detects = False
+    return DetectorConfig.from_json(text) if detects else ModelConfig.from_json(text)
+
+
+def _shape(fields: dict[str, Any]) -> UNetShape:
+    frozen: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()
+    }
+    return UNetShape(**frozen)
+
+
+def _foreign(error: Exception) -> str:
+    return f"not a model configuration of this version of deshadow ({error})"
+
+
+def preset(name: str) -> ModelConfig:
+    """The configuration of that name."""
+    if name not in PRESETS:
+        raise ValueError(f"unknown preset {name!r}: choose from {', '.join(PRESETS)}")
+    return PRESETS[name]
+
+
+def named(name: str) -> Config:
+    """The configuration of that name, of a remover or of a detector."""
+    known = PRESETS | DETECTORS
+    if name not in known:
+        raise ValueError(f"unknown preset {name!r}: choose from {', '.join(known)}")
+    return known[name]
+
+
+def palette(config: ModelConfig) -> ModelConfig:
+    """Palette (Saharia et al. 2022) with the denoiser of this configuration: it sees the picture alone."""
+    return replace(config, guidance="none", fusion="none", predicts="noise", sees="picture")
+
+
+def unconditional(config: ModelConfig) -> ModelConfig:
+    """What RePaint (Lugmayr et al. 2022) fills holes with, on the denoiser of this configuration."""
+    return replace(config, guidance="none", fusion="none", predicts="noise", sees="nothing")
+
+
+def describe(config: Config) -> str:
+    """The preset that this is, or the nearest thing to say of it."""
+    if isinstance(config, DetectorConfig):
+        names = [f"preset {name!r}" for name, known in DETECTORS.items() if known == config]
+        return next(iter(names), f"a detector of its own ({config.unet.base} channels)")
+    for name, known in PRESETS.items():
+        if config == known:
+            return f"preset {name!r}"
+        parts = {name: getattr(config, name) for name in ("guidance", "fusion", "predicts", "sees")}
+        if replace(known, **parts) == config:
+            told = ", ".join(f"{part} {value}" for part, value in parts.items())
+            return f"preset {name!r} with {told}"
+    return f"a configuration of its own ({config.denoiser.base} channels, fold {config.denoiser.fold})"

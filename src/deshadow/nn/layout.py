@@ -1,0 +1,132 @@
+"""The U-Net as data: its blocks in order, and what they cost. Needs no torch, which builds from it."""
+
+from dataclasses import dataclass
+from itertools import chain
+from typing import Literal, NamedTuple
+
+from deshadow.nn.config import NOISE_PATCH, DetectorConfig, ModelConfig, UNetShape
+
+
+class Block(NamedTuple):
+    """One residual block, with attention behind it or not."""
+
+    inputs: int
+    outputs: int
+    level: int
+    """The level of its output: there a picture is `fold * 2**level` times smaller."""
+    resample: Literal["no", "down", "up"] = "no"
+    attention: bool = False
+    joins: bool = False
+    """Whether the features of the way down are concatenated to its input."""
+
+
+class Layout(NamedTuple):
+    """The blocks of a U-Net after Dhariwal and Nichol, in the order in which they run."""
+
+    down: tuple[Block, ...]
+    middle: tuple[Block, ...]
+    up: tuple[Block, ...]
+
+
+def layout(shape: UNetShape) -> Layout:
+    """The blocks of a U-Net of this shape."""
+    last = len(shape.multipliers) - 1
+    channels = shape.channels(0)
+    skips = [channels]
+    down, up = [], []
+    for level in range(last + 1):
+        for _ in range(shape.blocks):
+            width = shape.channels(level)
+            down.append(Block(channels, width, level, attention=level in shape.attention))
+            skips.append(channels := width)
+        if level < last:
+            down.append(Block(channels, channels, level + 1, "down"))
+            skips.append(channels)
+    middle = (Block(channels, channels, last, attention=True), Block(channels, channels, last))
+    for level in reversed(range(last + 1)):
+        for _ in range(shape.blocks + 1):
+            width, attention = shape.channels(level), level in shape.attention
+            up.append(Block(channels + skips.pop(), width, level, attention=attention, joins=True))
+            channels = width
+        if level > 0:
+            up.append(Block(channels, channels, level - 1, "up"))
+    return Layout(tuple(down), middle, tuple(up))
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Parameters, and floating-point operations of one pass (a multiply-add is two)."""
+
+    parameters: int = 0
+    flop: int = 0
+
+    def __add__(self, other: "Cost") -> "Cost":
+        return Cost(self.parameters + other.parameters, self.flop + other.flop)
+
+
+def model_cost(config: ModelConfig, height: int, width: int) -> dict[str, Cost]:
+    """What each part of a model costs for a picture of this size: guide, denoiser, fusion."""
+    shape, guidance = config.denoiser, config.guidance_channels
+    inputs = 3 + sum(config.seen_channels.values()) + guidance
+    parts = {"denoiser": unet_cost(shape, inputs, config.output_channels, shape.embedding, height, width)}
+    parts["denoiser"] += _linear(shape.base, shape.embedding, 1) + _linear(
+        shape.embedding, shape.embedding, 1
+    )
+    if guidance:
+        parts["guide"] = unet_cost(config.guide, 3 + 1, guidance, 0, height, width)
+    if config.fusion == "vector":
+        parts["fusion"] = _mlp(NOISE_PATCH, shape.embedding, height, width)
+    elif config.fusion == "map":
+        parts["fusion"] = _mlp(shape.fold, shape.base, height, width)
+        for block in chain(*layout(shape)):
+            scale = shape.fold * 2**block.level
+            parts["fusion"] += _linear(shape.base, block.outputs, (height // scale) * (width // scale))
+    return parts
+
+
+def detector_cost(config: DetectorConfig, height: int, width: int) -> Cost:
+    """What a detector costs for a picture of this size."""
+    return unet_cost(config.unet, 3, 1, 0, height, width)
+
+
+def unet_cost(shape: UNetShape, inputs: int, outputs: int, embedding: int, height: int, width: int) -> Cost:
+    """The U-Net alone, its blocks modulated by a vector of length `embedding` (0: by none)."""
+    pixels = (height // shape.fold) * (width // shape.fold)
+    first, area = shape.channels(0), shape.fold**2
+    total = _conv3(inputs * area, first, pixels) + _norm(first) + _conv3(first, outputs * area, pixels)
+    for block in chain(*layout(shape)):
+        total += block_cost(block, embedding, pixels // 4**block.level)
+    return total
+
+
+def block_cost(block: Block, embedding: int, pixels: int) -> Cost:
+    """One block with `pixels` positions at its output."""
+    inputs, outputs = block.inputs, block.outputs
+    cost = _norm(inputs) + _conv3(inputs, outputs, pixels) + _norm(outputs) + _conv3(outputs, outputs, pixels)
+    if embedding:
+        cost += _linear(embedding, 2 * outputs, 1)
+    if inputs != outputs:
+        cost += _linear(inputs, outputs, pixels)
+    if block.attention:
+        cost += _norm(outputs) + _linear(outputs, 3 * outputs, pixels) + _linear(outputs, outputs, pixels)
+        cost += Cost(flop=4 * outputs * pixels**2)
+    return cost
+
+
+def _mlp(patch: int, width: int, height: int, picture_width: int) -> Cost:
+    pixels = (height // patch) * (picture_width // patch)
+    return (
+        _linear(3 * patch**2, width, pixels) + _linear(width, width, pixels) + _linear(width, width, pixels)
+    )
+
+
+def _linear(inputs: int, outputs: int, pixels: int) -> Cost:
+    return Cost((inputs + 1) * outputs, 2 * inputs * outputs * pixels)
+
+
+def _conv3(inputs: int, outputs: int, pixels: int) -> Cost:
+    return Cost((9 * inputs + 1) * outputs, 18 * inputs * outputs * pixels)
+
+
+def _norm(channels: int) -> Cost:
+    return Cost(2 * channels)

@@ -1,0 +1,36 @@
+"""Where the shadows of a photo lie: the shipped detector, at the photo's own size."""
+
+import numpy as np
+
+from deshadow.image.filters import Enlarged, Field, explained, fit_within, resized
+from deshadow.removal.relight import linear, log_luminance
+from deshadow.runtime.backends import Detector
+
+SEEN = 512
+"""Longer side of the picture that the detector sees."""
+_RADIUS = 2
+_FLAT = 0.02
+_STRIP = 1 << 18
+
+
+def probability(detector: Detector, pixels: Field) -> Field:
+    """(H, W, 3) sRGB in [0, 1] → (H, W) in [0, 1]: how likely each pixel is to lie in a shadow.
+
+    The detector sees the picture small; its borders are moved to the edges of the full-resolution picture by
+    local fits of the probability to the luminance (a guided filter whose guide is the photo).
+    """
+    height, width = pixels.shape[:2]
+    small = resized(pixels, *fit_within((height, width), SEEN)).clip(0, 1)
+    seen = np.ascontiguousarray(small.transpose(2, 0, 1)[None] * 2 - 1, np.float32)
+    found: Field = np.asarray(detector(seen)[0, 0], np.float32)
+    if found.shape == (height, width):
+        return found.clip(0, 1)
+    fits = explained(log_luminance(linear(small)), found, _RADIUS, _FLAT)
+    large = Enlarged(np.stack(fits, axis=-1), height, width)
+    result = np.empty((height, width), np.float32)
+    step = max(1, _STRIP // width)
+    for top in range(0, height, step):
+        rows = slice(top, min(top + step, height))
+        slope, offset = np.moveaxis(large.rows(rows), -1, 0)
+        result[rows] = (slope * log_luminance(linear(pixels[rows])) + offset).clip(0, 1)
+    return result

@@ -1,0 +1,105 @@
+"""The two ways to remove a shadow, as in the paper's demo: Quick and Removal."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from deshadow.diffusion.sampling import Sampler, sample
+from deshadow.image.filters import Field, fit_within
+from deshadow.removal import balance, masks, relight, windows
+from deshadow.removal.masks import SEEN, Chosen
+from deshadow.removal.options import Options, Solver
+from deshadow.runtime.backends import Backend, condition
+
+Stage = Literal["detect", "quick", "windows"]
+
+WINDOWED = 1280
+"""Longer side, at the most, of the picture that windows are laid over."""
+_SAMPLERS: dict[Solver, Sampler] = {"ddim": "ddim", "dpm": "dpm++"}
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a removal is."""
+
+    share: float
+    """Of the whole work, from 0 to 1."""
+    stage: Stage
+    done: int = 0
+    """Windows."""
+    total: int = 0
+    preview: Callable[[], Field] | None = None
+    """Gives the (H, W, 3) picture so far."""
+
+
+Report = Callable[[Progress], None]
+
+
+def quick(backend: Backend, pixels: Field, chosen: Chosen, weight: Field, options: Options) -> Field:
+    """(H, W, 3): the photo relit as the network would have the whole of it, reduced."""
+    height, width = fit_within(pixels.shape[:2], SEEN)
+    shadow = relight.reduced(pixels, height, width)
+    mask = masks.seen_mask(chosen, options.dilate, height, width)
+    picture = np.ascontiguousarray((shadow * 2 - 1).transpose(2, 0, 1)[None])
+    denoise = condition(backend, picture, mask[None, None])
+    noise = np.random.default_rng(options.seed).standard_normal(picture.shape).astype(np.float32)
+    sampler = _SAMPLERS[options.sampler]
+    found = sample(denoise, noise, backend.config.schedule, steps=options.steps, sampler=sampler)
+    clean = ((found[0].transpose(1, 2, 0) + 1) / 2).clip(0, 1)
+    relighting = relight.fit(shadow, clean, relight.reduced(weight, height, width))
+    inside, stays = masks.seen_mask(chosen, 0, height, width), masks.seen_barrier(chosen, height, width)
+    return relight.apply(balance.balanced(relighting, shadow, inside, stays), pixels, weight)
+
+
+def removal(
+    backend: Backend,
+    pixels: Field,
+    chosen: Chosen,
+    weight: Field,
+    relit: Field,
+    options: Options,
+    report: Report,
+) -> Field:
+    """(H, W, 3): Quick's result, relit as windows over the shadow would have it, each started from it."""
+    height, width = fit_within(pixels.shape[:2], WINDOWED)
+    shadow, start, seen = (relight.reduced(field, height, width) for field in (pixels, relit, weight))
+    reach = round(options.dilate * max(height, width) / SEEN)
+    mask = masks.seen_mask(chosen, reach, height, width)
+    start = laid_over(shadow, start, seen)
+    places = windows.lay_out(seen)
+
+    def carried(clean: Field) -> Field:
+        return relight.apply(relight.fit(start, clean, seen), relit, weight)
+
+    def shown(result: Field) -> Field:
+        return laid_over(pixels, relight.weakened(pixels, result, options.strength), weight)
+
+    refined: Callable[[], Field] = lambda: start  # noqa: E731
+    report(Progress(0.2, "windows", 0, len(places), lambda: shown(relit)))
+    states = windows.refine(
+        backend,
+        shadow,
+        start,
+        mask,
+        places,
+        steps=options.steps,
+        sampler=_SAMPLERS[options.sampler],
+        seed=options.seed,
+    )
+    for done, refined in enumerate(states, start=1):
+
+        def preview(state: Callable[[], Field] = refined) -> Field:
+            return shown(carried(state()))
+
+        report(Progress(0.2 + 0.75 * done / len(places), "windows", done, len(places), preview))
+    return carried(refined())
+
+
+def laid_over(pixels: Field, result: Field, weight: Field) -> Field:
+    """(H, W, 3), (H, W, 3), (H, W) → the result over the picture; where the weight is 0, the picture."""
+    mixed = pixels.astype(np.float32, copy=True)
+    touched = weight > 0
+    mixed[touched] += weight[touched][:, None] * (result[touched] - mixed[touched])
+    return mixed

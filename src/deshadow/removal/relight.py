@@ -1,0 +1,176 @@
+"""Relighting: what a small result says about the light, carried to the full-resolution picture.
+
+A shadow is light taken away, so removing it is a gain in linear light that varies smoothly but for the edge
+of the shadow. From the network's small result only this gain is taken, and a small offset; all detail stays
+that of the photo itself.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from deshadow.image.colour import LUMINANCE
+from deshadow.image.filters import Enlarged, Field, box, guided, resized, smooth
+
+_RADIUS = 3
+"""Of the local fits, in pixels of the small picture."""
+_COARSE = 2.0
+"""Deviation of the blur that takes texture away before the edges of the shadow are found again."""
+_ROUNDS = 4
+_FLAT = 0.02
+"""Variance of the logarithm of the gain below which it counts as even."""
+_DARK = 0.003
+"""Linear light that is added before a ratio is taken: what lies below is mostly noise."""
+_FAINT = 0.001
+"""Least mean of a neighbourhood before a ratio is taken: it is known better than a single pixel."""
+_MOST = np.log(16.0)
+"""Logarithm of the largest gain: a shadow darker than that holds nothing to be brought back."""
+_EDGE_RADIUS = 1
+_EDGE_FLAT = 0.005
+"""Variance of the logarithm of luminance below which it says nothing about an edge."""
+_LACKING = 0.8
+"""Share of the missing texture that is put down to the network's blur, and not to the light."""
+_RELIEF = 0.04
+"""Most contrast, as a share of the photo's own, that a surface gains with the light."""
+_STRIP = 1 << 18
+"""Pixels that are relit at a time, so that memory stays small whatever the photo."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relighting:
+    """The light that a shadow took: at each pixel of the small picture, for each channel.
+
+    log gain = slope · log(luminance + dark) + level. The slope is 0 but at the edge of a shadow, where it
+    lets the full-resolution picture say on which side of the edge each of its pixels lies.
+    """
+
+    slope: Field
+    """(h, w, 3)"""
+    level: Field
+    """(h, w, 3)"""
+    lift: Field
+    """(h, w, 3): linear light to be added after the gain, about as fine as the small picture holds."""
+
+
+def fit(shadow: Field, clean: Field, weight: Field) -> Relighting:
+    """The relighting that leads from one small picture (h, w, 3) to the other, both sRGB in [0, 1].
+
+    `weight` (h, w) says where it may differ from none at all.
+    """
+    before, after = linear(shadow), linear(clean)
+    log_gain = edge_kept_gain(before, after, weight)
+    guide = log_luminance(before)
+    slope, level = edge_fits(guide, log_gain)
+    lit = before * np.exp(slope * guide[..., None] + level)
+    lift = box(box(without_texture(after - lit, lit), 1), 1) * weight[..., None]
+    return Relighting(slope, level, lift)
+
+
+def edge_kept_gain(before: Field, after: Field, weight: Field) -> Field:
+    """(h, w, 3), (h, w, 3), (h, w) → (h, w, 3): the logarithm of the gain, free of texture.
+
+    The network's result lacks texture that the photo has, so the plain ratio of the two is full of it. A
+    rolling guidance (Zhang et al. 2014) keeps the edge of the shadow and nothing else: the ratio is blurred,
+    then filtered along its own blurred self until its large edges are sharp again. Along these, the gain is
+    a ratio of local means, which keeps the mean colour exact and does not care for single dark pixels.
+    """
+    ratio = np.log((after + _DARK) / (before + _DARK)).mean(axis=2).clip(-1, _MOST) * weight
+    shape = smooth(ratio, _COARSE)
+    for _ in range(_ROUNDS):
+        shape = guided(shape, ratio, _RADIUS, _FLAT)
+    means = [np.maximum(guided(shape, light, _RADIUS, _FLAT), _FAINT) for light in (after, before)]
+    gain: Field = np.log(means[0] / means[1]).clip(-1, _MOST) * weight[..., None]
+    return gain
+
+
+def edge_fits(guide: Field, log_gain: Field) -> tuple[Field, Field]:
+    """(h, w), (h, w, 3) → slope and level, (h, w, 3) each, of the gain over the luminance at a shadow's edge.
+
+    Where the gain is even the slope is 0. At an edge the luminance steps where the gain does, and tells where
+    in a small pixel the edge runs; a slope below −1 or above 0 would be no shadow's.
+    """
+    guide = guide[..., None]
+    mean, gain_mean = box(guide, _EDGE_RADIUS), box(log_gain, _EDGE_RADIUS)
+    variance = np.maximum(box(guide * guide, _EDGE_RADIUS) - mean * mean, np.float32(0))
+    together = box(guide * log_gain, _EDGE_RADIUS) - mean * gain_mean
+    slope: Field = (together / (variance + np.float32(_EDGE_FLAT))).clip(-1, 0)
+    level: Field = gain_mean - slope * mean
+    return box(slope, _EDGE_RADIUS), box(level, _EDGE_RADIUS)
+
+
+def without_texture(rest: Field, lit: Field) -> Field:
+    """(h, w, 3), (h, w, 3) → what the result has beyond the relit photo, less what only changes its texture.
+
+    Where the network blurs, the rest is the photo's own texture turned round: the part of it that runs
+    against the texture is mostly left out, or the lift would blur the photo as well. The part that runs
+    along it is relief that comes back with the sun, if it is small; more of it would be made up.
+    """
+    texture = lit - box(lit, _RADIUS)
+    together = box((rest - box(rest, _RADIUS)) * texture, _RADIUS)
+    along = box(together / (box(texture * texture, _RADIUS) + np.float32(1e-6)), _RADIUS)
+    surplus = np.float32(_LACKING) * np.minimum(along, 0) + np.maximum(along - np.float32(_RELIEF), 0)
+    kept: Field = rest - surplus * texture
+    return kept
+
+
+def apply(relighting: Relighting, pixels: Field, weight: Field) -> Field:
+    """(H, W, 3) sRGB in [0, 1], (H, W) → (H, W, 3): the photo relit; where the weight is 0, as it was."""
+    height, width = weight.shape
+    rows, columns = np.flatnonzero(weight.any(axis=1)), np.flatnonzero(weight.any(axis=0))
+    result = pixels.astype(np.float32, copy=True)
+    if not len(rows):
+        return result
+    across = slice(int(columns[0]), int(columns[-1]) + 1)
+    fields = (relighting.slope, relighting.level, relighting.lift)
+    large = Enlarged(np.concatenate(fields, axis=2), height, width)
+    step = max(1, _STRIP // (across.stop - across.start))
+    for top in range(int(rows[0]), int(rows[-1]) + 1, step):
+        strip = slice(top, min(top + step, int(rows[-1]) + 1))
+        touched = weight[strip, across] > 0
+        if not touched.any():
+            continue
+        slope, level, lift = np.split(large.rows(strip, across)[touched], 3, axis=1)
+        before = linear(result[strip, across][touched])
+        guide = log_luminance(before)[:, None]
+        after = before * np.exp((slope * guide + level).clip(-1, _MOST)) + lift
+        result[strip, across][touched] = encoded(after)
+    return result
+
+
+def weakened(pixels: Field, relit: Field, strength: float) -> Field:
+    """(H, W, 3) twice, sRGB in [0, 1] → (H, W, 3): only a share of the light that was given back."""
+    if strength == 1:
+        return relit
+    result = pixels.astype(np.float32, copy=True)
+    if not strength:
+        return result
+    step = max(1, _STRIP // pixels.shape[1])
+    for top in range(0, len(pixels), step):
+        strip = slice(top, top + step)
+        touched = (relit[strip] != pixels[strip]).any(axis=2)
+        before, after = (linear(field[strip][touched]) for field in (pixels, relit))
+        result[strip][touched] = encoded(before + np.float32(strength) * (after - before))
+    return result
+
+
+def linear(pixels: Field) -> Field:
+    """sRGB in [0, 1] → linear light."""
+    pixels = np.asarray(pixels, np.float32).clip(0, 1)
+    return np.where(pixels > 0.04045, ((pixels + 0.055) / 1.055) ** 2.4, pixels / 12.92).astype(np.float32)
+
+
+def encoded(light: Field) -> Field:
+    """Linear light → sRGB, clipped to [0, 1]."""
+    light = np.asarray(light, np.float32).clip(0, 1)
+    return np.where(light > 0.0031308, 1.055 * light ** (1 / 2.4) - 0.055, 12.92 * light).astype(np.float32)
+
+
+def log_luminance(light: Field) -> Field:
+    """(…, 3) linear light → (…): what the eye would call how bright it is, never minus infinity."""
+    brightness: Field = np.log(light @ np.asarray(LUMINANCE, np.float32) + np.float32(_DARK))
+    return brightness
+
+
+def reduced(field: Field, height: int, width: int) -> Field:
+    """(H, W) or (H, W, C) in [0, 1] → the same at (height, width), kept in [0, 1]."""
+    return resized(field, height, width).clip(0, 1)

@@ -1,0 +1,240 @@
+"""Checkpoints: safetensors files that carry their configuration and a digest of their tensors."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as serialise
+
+from deshadow.nn.config import Config, DetectorConfig, ModelConfig, config_from_json, describe
+from deshadow.runtime.quantise import quantised, widened
+from deshadow.system.files import write_whole
+
+if TYPE_CHECKING:
+    import torch
+
+    from deshadow.nn.detector import ShadowDetector
+    from deshadow.nn.lfg import LFGDiffusion
+
+Network = TypeVar("Network", bound="torch.nn.Module")
+
+SUFFIX = ".safetensors"
+SHIPPED = Path(__file__).parent.parent / "weights"
+PICKLES = (b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")
+
+
+class Checkpoint(NamedTuple):
+    """What a file holds."""
+
+    config: Config
+    tensors: dict[str, NDArray[Any]]
+    notes: dict[str, str]
+    """Whatever else the writer wrote down: the recipe of a release, the counters of a training run."""
+
+
+class Place(NamedTuple):
+    """Where a tensor lies in its file."""
+
+    dtype: str
+    """As safetensors names it: F16, F32, …"""
+    shape: tuple[int, ...]
+    offset: int
+    """In bytes from the beginning of the file."""
+    length: int
+
+
+def save(
+    path: Path,
+    model: "LFGDiffusion | ShadowDetector",
+    *,
+    half: bool = True,
+    notes: Mapping[str, str] = {},
+) -> None:
+    """Write a model's weights, in half precision or in float32."""
+    tensors = {name: tensor.detach().cpu().numpy() for name, tensor in model.state_dict().items()}
+    write(
+        path,
+        model.config,
+        {name: _halved(name, a) for name, a in tensors.items()} if half else tensors,
+        notes,
+    )
+
+
+def compress(path_or_name: str | Path, output: Path) -> Path:
+    """Write a checkpoint anew with weights of 8 bits."""
+    path = locate(path_or_name)
+    if output.resolve() == path.resolve():
+        raise ValueError(f"{output} is the checkpoint itself: name another file")
+    if output.suffix != SUFFIX:
+        raise ValueError(f"{output} must end in {SUFFIX}")
+    found = read(path)
+    write(output, found.config, quantised(found.tensors), found.notes)
+    return output
+
+
+def load(path_or_name: str | Path, *, expect: ModelConfig | None = None) -> "LFGDiffusion":
+    """The model in a file or in the shipped weights of that name, in float32 on the CPU, ready to use.
+
+    `expect` refuses a checkpoint of another configuration before anything is built.
+    """
+    from deshadow.nn.lfg import LFGDiffusion
+
+    path = locate(path_or_name)
+    found = read(path)
+    config = remover_config(path, found.config)
+    _expect(path, config, expect)
+    return _filled(LFGDiffusion(config), path, found.tensors)
+
+
+def load_detector(path_or_name: str | Path, *, expect: DetectorConfig | None = None) -> "ShadowDetector":
+    """As `load`, for a detector."""
+    from deshadow.nn.detector import ShadowDetector
+
+    path = locate(path_or_name)
+    found = read(path)
+    config = detector_config(path, found.config)
+    _expect(path, config, expect)
+    return _filled(ShadowDetector(config), path, found.tensors)
+
+
+def _expect(path: Path, config: Config, expect: Config | None) -> None:
+    if expect is not None and config != expect:
+        raise ValueError(mismatch(path, config, expect))
+
+
+def _filled(model: Network, path: Path, tensors: Mapping[str, NDArray[Any]]) -> Network:
+    import torch
+
+    tensors = widened(tensors)
+    shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    if shapes != {name: tensor.shape for name, tensor in tensors.items()}:
+        raise ValueError(
+            f"the tensors in {path} are not those of its configuration: it was not written by save()"
+        )
+    model.load_state_dict({name: torch.from_numpy(tensor).float() for name, tensor in tensors.items()})
+    return model.eval()
+
+
+def remover_config(path: Path, config: Config) -> ModelConfig:
+    """The configuration of a file that must hold a remover."""
+    if isinstance(config, DetectorConfig):
+        raise ValueError(f"{path} holds a detector of shadows, which removes none: name a remover's weights")
+    return config
+
+
+def detector_config(path: Path, config: Config) -> DetectorConfig:
+    """The configuration of a file that must hold a detector."""
+    if isinstance(config, ModelConfig):
+        raise ValueError(f"{path} holds a remover of shadows, which finds none: name a detector's weights")
+    return config
+
+
+def mismatch(path: Path, config: Config, expect: Config) -> str:
+    """Say that a checkpoint is of another configuration than the one that is asked for."""
+    return (
+        f"{path} holds {describe(config)}, but {describe(expect)} is asked for: choose the checkpoint or the "
+        "preset that fits the other"
+    )
+
+
+def write(
+    path: Path, config: Config, tensors: Mapping[str, NDArray[Any]], notes: Mapping[str, str] = {}
+) -> None:
+    """Write tensors with their configuration; an older file survives whole if this fails."""
+    tensors = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
+    metadata = {**notes, "format": "deshadow", "config": config.to_json(), "digest": digest(tensors)}
+    write_whole(path, serialise(tensors, metadata))
+
+
+def read(path: Path) -> Checkpoint:
+    """Everything that a checkpoint holds, checked."""
+    config, notes = read_header(path)
+    try:
+        with safe_open(path, framework="numpy") as file:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+    except SafetensorError as error:
+        raise ValueError(f"{path} is damaged ({error}): fetch or write it again") from error
+    if digest(tensors) != notes.pop("digest", None):
+        raise ValueError(
+            f"{path} is damaged (its tensors do not match their digest): fetch or write it again"
+        )
+    return Checkpoint(config, tensors, notes)
+
+
+def read_config(path: Path) -> tuple[ModelConfig, dict[str, str]]:
+    """The configuration and the notes of a remover's checkpoint, from its header alone."""
+    config, notes = read_header(path)
+    return remover_config(path, config), notes
+
+
+def read_header(path: Path) -> tuple[Config, dict[str, str]]:
+    """The configuration, of whichever kind, and the notes of a checkpoint, from its header alone."""
+    if not path.is_file():
+        raise ValueError(f"no checkpoint at {path}: name a {SUFFIX} file")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            notes = dict(file.metadata() or {})
+    except (SafetensorError, OSError) as error:
+        with path.open("rb") as raw:
+            pickled = raw.read(4).startswith(PICKLES)
+        raise ValueError(
+            f"{path} is a pickle, which can run any code when opened: deshadow reads safetensors only"
+            if pickled
+            else f"{path} is truncated, damaged or no safetensors file ({error}): fetch or write it again"
+        ) from error
+    if notes.pop("format", None) != "deshadow":
+        raise ValueError(
+            f"{path} is a safetensors file, but not a checkpoint of deshadow: it has no configuration"
+        )
+    try:
+        return config_from_json(notes.pop("config", "")), notes
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def places(path: Path) -> dict[str, Place]:
+    """Where each tensor of a checkpoint lies in the file, for readers that map it themselves."""
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(length))
+    header.pop("__metadata__", None)
+    return {
+        name: Place(entry["dtype"], tuple(entry["shape"]), 8 + length + start, end - start)
+        for name, entry in header.items()
+        for start, end in [entry["data_offsets"]]
+    }
+
+
+def locate(path_or_name: str | Path) -> Path:
+    """The file of a path, or of the name of shipped weights."""
+    path = Path(path_or_name)
+    if path.suffix == SUFFIX or path.exists():
+        return path
+    shipped = {file.stem: file for file in sorted(SHIPPED.glob(f"*{SUFFIX}"))}
+    if str(path_or_name) not in shipped:
+        known = f"the shipped ones are {', '.join(shipped)}" if shipped else "this version ships none yet"
+        raise ValueError(f"no weights {str(path_or_name)!r}: {known}; a path to a {SUFFIX} file works too")
+    return shipped[str(path_or_name)]
+
+
+def digest(tensors: Mapping[str, NDArray[Any]]) -> str:
+    """SHA-256 over names, types, shapes and bytes, whatever the order."""
+    sha = hashlib.sha256()
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        sha.update(f"{name} {tensor.dtype.str} {tensor.shape}\n".encode())
+        sha.update(np.ascontiguousarray(tensor).data)
+    return sha.hexdigest()
+
+
+def _halved(name: str, tensor: NDArray[Any]) -> NDArray[Any]:
+    if not np.issubdtype(tensor.dtype, np.floating):
+        return tensor
+    if not np.all(np.abs(tensor) <= np.finfo(np.float16).max):
+        raise ValueError(f"{name} has values that half precision cannot hold: save it with half=False")
+    return tensor.astype(np.float16)

@@ -1,0 +1,230 @@
+"""Export to ONNX (extra `export`): graphs without tensors, which point into the checkpoint beside them."""
+
+import copy
+import logging
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import torch
+from numpy.typing import NDArray
+from onnxscript import optimizer
+from torch import Tensor, nn
+from torch.export import Dim
+
+from deshadow.nn.config import DetectorConfig
+from deshadow.nn.detector import ShadowDetector
+from deshadow.nn.lfg import LFGDiffusion
+from deshadow.runtime.backends import fingerprint, graphs
+from deshadow.runtime.checkpoint import Place, load, load_detector, locate, places, read_header
+from deshadow.runtime.quantise import SCALE
+from deshadow.system.files import replacing
+
+OPSET = 21
+FOLDED = 16
+"""Numbers in the largest constants that are worked out beforehand: sizes, and places in them."""
+DTYPES = {"F16": onnx.TensorProto.FLOAT16, "F32": onnx.TensorProto.FLOAT, "I8": onnx.TensorProto.INT8}
+
+
+def export(path_or_name: str | Path) -> list[Path]:
+    """Write the graphs of a checkpoint beside it, for any batch and any size that the network takes."""
+    path = locate(path_or_name)
+    config, _ = read_header(path)
+    written = graphs(path, config)
+    if isinstance(config, DetectorConfig):
+        protos = {"detector": trace_detector(load_detector(path))}
+    else:
+        model = load(path)
+        protos = {
+            name: trace_encoder(model) if name == "guide" else trace_denoiser(model) for name in written
+        }
+    for name, graph in written.items():
+        proto = protos[name]
+        spell_out(proto)
+        point_into(proto, path.name, places(path))
+        onnx.helper.set_model_props(proto, {"fingerprint": fingerprint(path)})
+        with replacing(graph) as beside:
+            onnx.save_model(proto, beside)
+    return list(written.values())
+
+
+class Encoder(nn.Module):
+    """The guide alone, under the name that its tensors have in the checkpoint."""
+
+    def __init__(self, model: LFGDiffusion) -> None:
+        super().__init__()
+        self.guide = model.guide
+
+    def forward(self, picture: Tensor, mask: Tensor) -> Tensor:
+        """The guidance."""
+        assert self.guide is not None
+        guidance: Tensor = self.guide(picture, mask)
+        return guidance
+
+
+def trace_encoder(model: LFGDiffusion) -> onnx.ModelProto:
+    """(picture, mask) → guidance."""
+    return trace(Encoder(model), model.config.stride, {"picture": 3, "mask": 1}, "guidance")
+
+
+def trace_denoiser(model: LFGDiffusion) -> onnx.ModelProto:
+    """(noisy, t, what it sees, guidance if there is one) → what the configuration says."""
+    channels = {"noisy": 3, "t": 0, **model.config.seen_channels}
+    if model.guide is not None:
+        channels["guidance"] = model.config.guidance_channels
+    return trace(model, model.config.stride, channels, "output")
+
+
+class Probability(nn.Module):
+    """A detector that ends in probabilities."""
+
+    def __init__(self, model: ShadowDetector) -> None:
+        super().__init__()
+        self.unet = model.unet
+
+    def forward(self, picture: Tensor) -> Tensor:
+        """The probability."""
+        return torch.sigmoid(self.unet(picture))
+
+
+def trace_detector(model: ShadowDetector) -> onnx.ModelProto:
+    """Picture → probability."""
+    return trace(Probability(model), model.config.stride, {"picture": 3}, "probability")
+
+
+def trace(module: nn.Module, stride: int, channels: Mapping[str, int], output: str) -> onnx.ModelProto:
+    """The graph of a module over pictures of so many channels (0: a number for each picture).
+
+    Its tensors are of random numbers: none of them looks superfluous, or like another.
+    """
+    module = copy.deepcopy(module).eval()
+    for parameter in module.parameters():
+        nn.init.normal_(parameter)
+    side = 2 * stride  # any: batch, rows and columns stay free
+    batch, rows, columns = Dim("batch"), Dim("rows"), Dim("columns")
+    inputs = {name: torch.ones(2, n, side, side) if n else torch.ones(2) for name, n in channels.items()}
+    shapes = {
+        name: {0: batch, 2: stride * rows, 3: stride * columns} if n else {0: batch}
+        for name, n in channels.items()
+    }
+    with warnings.catch_warnings():
+        # The exporter warns of its own future, of names for equal axes and of torchvision's absence.
+        warnings.simplefilter("ignore")
+        logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+        program = torch.onnx.export(
+            module,
+            kwargs=inputs,
+            dynamo=True,
+            dynamic_shapes=shapes,
+            input_names=list(inputs),
+            output_names=[output],
+            opset_version=OPSET,
+            optimize=False,  # it would fold what is small enough to be a tensor of the checkpoint
+            verbose=False,
+        )
+    assert program is not None
+    folded: onnx.ModelProto = optimizer.optimize(
+        program.model_proto, input_size_limit=FOLDED, output_size_limit=FOLDED
+    )
+    assert named(program.model_proto) & set(module.state_dict()) <= named(folded)
+    return folded
+
+
+def named(model: onnx.ModelProto) -> set[str]:
+    """The names of a graph's tensors."""
+    return {tensor.name for tensor in model.graph.initializer}
+
+
+def spell_out(model: onnx.ModelProto) -> None:
+    """Replace norms, which onnxruntime has no kernel for: it would inline each whenever it opens a graph.
+
+    That took most of the start of a program that removes one shadow.
+    """
+    tensors = {tensor.name: tensor for tensor in model.graph.initializer}
+    nodes: list[onnx.NodeProto] = []
+    shared: dict[str, NDArray[Any]] = {}
+    for node in model.graph.node:
+        if node.op_type == "GroupNormalization":
+            steps, constants = _group_normalization(node)
+            nodes += steps
+            shared |= constants
+            for each in node.input[1:]:  # the same numbers, laid out to go over pictures
+                tensors[each].dims[:] = [*tensors[each].dims[:1], 1, 1]
+        else:
+            nodes.append(copy.deepcopy(node))
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+    model.graph.initializer.extend(onnx.numpy_helper.from_array(each, name) for name, each in shared.items())
+
+
+def _group_normalization(node: onnx.NodeProto) -> tuple[list[onnx.NodeProto], dict[str, NDArray[Any]]]:
+    """The steps, and constants by name: a group is normalised as an instance that holds all its channels."""
+    picture, scale, shift = node.input
+    given = {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}
+    groups, name = given["num_groups"], node.output[0]
+    grouped, ones, zeros = (f"{part}_{groups}" for part in ("grouped", "ones", "zeros"))
+    step = onnx.helper.make_node
+    steps = [
+        step("Shape", [picture], [f"{name}_shape"]),
+        step("Reshape", [picture, grouped], [f"{name}_groups"]),
+        step(
+            "InstanceNormalization",
+            [f"{name}_groups", ones, zeros],
+            [f"{name}_even"],
+            epsilon=given["epsilon"],
+        ),
+        step("Reshape", [f"{name}_even", f"{name}_shape"], [f"{name}_normal"]),
+        step("Mul", [f"{name}_normal", scale], [f"{name}_scaled"]),
+        step("Add", [f"{name}_scaled", shift], [name]),
+    ]
+    return steps, {
+        grouped: np.array([0, groups, -1]),
+        ones: np.ones(groups, np.float32),
+        zeros: np.zeros(groups, np.float32),
+    }
+
+
+def point_into(model: onnx.ModelProto, location: str, tensors: Mapping[str, Place]) -> None:
+    """Replace the initialisers' values by their places in the checkpoint, and drop the tracer's notes."""
+    graph = model.graph
+    # What else the tracer knows of shapes stays: without it onnxruntime takes twice as long to open a graph.
+    known = [value for value in graph.value_info if value.name not in named(model)]
+    del graph.value_info[:]
+    graph.value_info.extend(known)
+    for part in (*graph.node, *graph.input, *graph.output, *graph.value_info, graph, model):
+        part.ClearField("metadata_props")
+        part.ClearField("doc_string")
+    constants = [tensor for tensor in graph.initializer if tensor.name not in tensors]  # the tracer's own
+    shapes = {t.name: tuple(t.dims) for t in graph.initializer if t.name in tensors}
+    assert all(math.prod(shape) == math.prod(tensors[name].shape) for name, shape in shapes.items())
+    nodes = list(graph.node)
+    del graph.initializer[:], graph.node[:]
+    graph.initializer.extend(constants)
+    for name, shape in shapes.items():
+        scaled = name + SCALE in tensors
+        restore(graph, f"{name}.whole" if scaled else name, shape, location, tensors[name])
+        if scaled:
+            scale = tensors[name + SCALE]
+            restore(graph, name + SCALE, scale.shape, location, scale)
+            graph.node.append(onnx.helper.make_node("Mul", [f"{name}.whole", name + SCALE], [name]))
+    graph.node.extend(nodes)
+
+
+def restore(graph: onnx.GraphProto, name: str, shape: Sequence[int], location: str, place: Place) -> None:
+    """Give a graph the tensor at a place of the checkpoint, in float32 and under this name.
+
+    What is stored otherwise is cast, which onnxruntime does once, when it opens the graph.
+    """
+    tensor = graph.initializer.add()
+    tensor.name, tensor.data_type = name, DTYPES[place.dtype]
+    tensor.dims.extend(shape)
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    for key, value in (("location", location), ("offset", place.offset), ("length", place.length)):
+        tensor.external_data.add(key=key, value=str(value))
+    if tensor.data_type != onnx.TensorProto.FLOAT:
+        tensor.name = f"{name}.stored"
+        graph.node.append(onnx.helper.make_node("Cast", [tensor.name], [name], to=onnx.TensorProto.FLOAT))

@@ -1,0 +1,221 @@
+"""Training of the detector: what it sees, what it minimises, and how it is scored on the way."""
+
+import io
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+from PIL import Image
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from deshadow.data.augment import Pairs
+from deshadow.data.keyed import Draws
+from deshadow.data.synth.distractors import Distraction, distract
+from deshadow.data.synth.recipe import PRESETS
+from deshadow.data.synth.triplets import synthesise
+from deshadow.data.views import relit, seen, view_grid
+from deshadow.nn.detector import ShadowDetector
+from deshadow.runtime.backends import TorchDetector
+from deshadow.system.files import write_whole
+from deshadow.training.batches import HELD_OUT, Source, held_out_pairs, open_source
+from deshadow.training.options import Options
+from deshadow.training.samples import GAP, ROWS, frame
+
+LIT = 0.2
+"""Share of the pictures that are shown without their shadow: nothing is to be found in them."""
+RECIPES = ("sunlight", "instances", "sunlight", "dappled")
+"""Of the synthetic pictures, a stretch of numbers each, so that a batch has seldom more than one."""
+STRETCH = 512
+SMOOTHING = 0.005
+"""Share of the picture that is added above and below in the overlap, so that an empty mask has one."""
+CHUNK = 32
+
+
+class Seen(NamedTuple):
+    """Pictures (B, 3, H, W) in [-1, 1], and where (B, 1, H, W) of 0 and 1 they lie in shadow."""
+
+    picture: Tensor
+    mask: Tensor
+
+
+@dataclass(frozen=True)
+class Views:
+    """What a detector is shown of a source: real and synthetic pictures at any zoom, with dark things."""
+
+    source: Source
+
+    def batch(self, first: int, count: int) -> Seen:
+        """Views number first to first + count − 1."""
+        groups: dict[str, list[int]] = {}
+        for number in range(first, first + count):
+            real = self.source.kind(number) == "real"
+            kind = "real" if real else RECIPES[number // STRETCH % len(RECIPES)]
+            groups.setdefault(kind, []).append(number)
+        parts = [self.views(kind, numbers) for kind, numbers in groups.items()]
+        picture, mask = (torch.cat(views) for views in zip(*parts, strict=True))
+        return Seen(picture.contiguous(memory_format=torch.channels_last), mask)
+
+    def pairs(self, kind: str, numbers: Sequence[int]) -> Pairs:
+        """Pairs of one kind as they are, whose masks hold every shadow to the middle of its edge."""
+        source = self.source
+        if kind == "real":
+            return source.chosen(numbers)
+        assert source.backgrounds is not None
+        assert source.occluders is not None
+        recipe = replace(PRESETS[kind], targets="all")
+        made = synthesise(source.backgrounds, source.occluders, source.index(numbers), source.seed, recipe)
+        return Pairs(made.picture, made.sun < 0.5, made.clean)
+
+    def views(self, kind: str, numbers: Sequence[int]) -> Seen:
+        """Views of one kind."""
+        source, draws = self.source, Draws(self.source.seed, self.source.index(numbers))
+        assert source.backgrounds is not None
+        assert source.occluders is not None
+        picture, mask, clean = self.pairs(kind, numbers)
+        height, width = picture.shape[-2:]
+        samples = -(-max(height, width) // source.size)  # so many to a pixel that nothing aliases
+        grid = view_grid(draws, height, width, source.size * samples)
+        views = seen(torch.cat([picture, clean, mask.to(torch.uint8) * 255], 1).float(), grid, samples) * (
+            1 / 255
+        )
+        picture, clean, share = views[:, :3], views[:, 3:6], views[:, 6:]
+        lit = draws.chance("lit", 1, 1, 1, of=LIT)
+        picture = torch.where(lit, clean, picture)
+        picture = distract(picture, clean, source.backgrounds, source.occluders, draws).picture
+        picture = (relit(picture, draws) * 255).round() * (1 / 127.5) - 1
+        return Seen(picture, ((share > 0.5) & ~lit).float())
+
+
+def open_views(options: Options, device: torch.device) -> Views:
+    """Read everything that a detector is trained on, once; what dark things are made of, always."""
+    return Views(open_source(options, device, with_banks=True, margin=1.0))
+
+
+class Losses(NamedTuple):
+    """One number each; `total` is what is minimised."""
+
+    total: Tensor
+    cross_entropy: Tensor
+    overlap: Tensor
+    """1 − the overlap (Dice) of the found and the true mask, a mean over pictures."""
+
+
+class Criterion(nn.Module):
+    """A detector with its losses."""
+
+    def __init__(self, model: ShadowDetector) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, batch: Seen, pretraining: bool = False) -> Losses:
+        """Both losses of a batch, for every pixel alike and for the mask as a whole."""
+        assert not pretraining
+        logits, mask = self.model(batch.picture).float(), batch.mask
+        cross_entropy = F.binary_cross_entropy_with_logits(logits, mask)
+        found = torch.sigmoid(logits)
+        smoothing = SMOOTHING * mask[0].numel()
+        both = (found * mask).sum((1, 2, 3)) + smoothing
+        sizes = (found + mask).sum((1, 2, 3)) + 2 * smoothing
+        overlap = (1 - 2 * both / sizes).mean()
+        return Losses(cross_entropy + overlap, cross_entropy, overlap)
+
+
+class Detection(NamedTuple):
+    """The figures of one validation, at a threshold of one half."""
+
+    iou: float
+    """Of the pixels of all pictures."""
+    iou_per_picture: float
+    balanced_error_rate: float
+    """Percent, like those below: the mean of the next two."""
+    missed: float
+    """Of the shadows' pixels."""
+    invented: float
+    """Of the other pixels."""
+    in_light: float
+    """Called shadow, of the pixels of the pictures without their shadow."""
+    dark_things: float
+    """Called shadow, of the pixels of dark things painted over the pictures without their shadow."""
+
+
+class Held(NamedTuple):
+    """The fixed pictures of a run's validations, 8 bits and bool; `painted` is `clean` with dark things."""
+
+    pairs: Pairs
+    painted: Tensor
+    covered: Tensor
+
+
+def validation_set(options: Options, views: Views) -> Held:
+    """Held-out pairs or synthetic ones, and dark things over their clean pictures."""
+    source = views.source
+    numbers = range(HELD_OUT, HELD_OUT + options.val_count)
+    if options.data is not None:
+        pairs = held_out_pairs(options, source.device)
+    else:
+        pairs = views.pairs("sunlight", numbers)
+    assert source.backgrounds is not None
+    assert source.occluders is not None
+    clean, one_each = pairs.clean.float() * (1 / 255), Distraction(things=(1.0,))
+    draws = Draws(0, source.index(range(HELD_OUT, HELD_OUT + len(clean))))
+    painted, covered = distract(clean, clean, source.backgrounds, source.occluders, draws, one_each)
+    return Held(pairs, (painted * 255).round().to(torch.uint8), covered)
+
+
+def validate(model: ShadowDetector, held: Held) -> Detection:
+    """Find the shadows of all pictures, and compare."""
+    detect = TorchDetector(deepcopy(model), str(held.painted.device))
+    truth = held.pairs.mask
+    found = shadows(detect, held.pairs.picture)
+    both, either = ((found & truth).sum((1, 2, 3)), (found | truth).sum((1, 2, 3)))
+    missed = 100 * _share(truth & ~found, truth)
+    invented = 100 * _share(found & ~truth, ~truth)
+    return Detection(
+        iou=float(both.sum() / either.sum().clamp(min=1)),
+        iou_per_picture=float(torch.where(either > 0, both / either.clamp(min=1), 1.0).mean()),
+        balanced_error_rate=(missed + invented) / 2,
+        missed=missed,
+        invented=invented,
+        in_light=100 * float(shadows(detect, held.pairs.clean).float().mean()),
+        dark_things=100 * _share(shadows(detect, held.painted) & held.covered, held.covered),
+    )
+
+
+def shadows(detect: TorchDetector, pictures: Tensor) -> Tensor:
+    """(N, 3, H, W) of 8 bits → (N, 1, H, W) bool."""
+    parts = torch.split(pictures, CHUNK)
+    return torch.cat([detect(part.float() / 127.5 - 1) > 0.5 for part in parts])
+
+
+def _share(part: Tensor, whole: Tensor) -> float:
+    return float(part.sum() / whole.sum().clamp(min=1))
+
+
+def describe(scores: Detection) -> str:
+    """A validation in one line."""
+    return (
+        f"IoU {scores.iou:.3f} ({scores.iou_per_picture:.3f} a picture), balanced error "
+        f"{scores.balanced_error_rate:.2f}% (missed {scores.missed:.2f}%, invented {scores.invented:.2f}%); "
+        f"called shadow: {scores.in_light:.2f}% in light, {scores.dark_things:.2f}% of dark things"
+    )
+
+
+def draw_samples(model: ShadowDetector, held: Held, path: Path) -> None:
+    """A row a picture: shadow picture, mask, what was found; then dark things, and what was found there."""
+    detect = TorchDetector(deepcopy(model), str(held.painted.device))
+
+    def found(pictures: Tensor) -> Tensor:
+        return (detect(pictures.float() / 127.5 - 1) * 255).expand(-1, 3, -1, -1)
+
+    picture, mask, _ = (view[:ROWS] for view in held.pairs)
+    painted = held.painted[:ROWS]
+    columns = [picture, mask.expand(-1, 3, -1, -1) * 255, found(picture), painted, found(painted)]
+    sheet = torch.cat([frame(column.float()) for column in columns], dim=3)
+    rows = torch.cat(list(sheet), dim=1).permute(1, 2, 0)[:-GAP, :-GAP]
+    buffer = io.BytesIO()
+    Image.fromarray(rows.cpu().contiguous().numpy()).save(buffer, "PNG")
+    write_whole(path, buffer.getvalue())

@@ -1,0 +1,83 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from random_models import SMALL, random_model
+
+from deshadow.nn.config import ModelConfig
+from deshadow.runtime.checkpoint import save
+
+
+def deshadow(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "deshadow", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_help_and_version_answer_without_loading_anything_heavy() -> None:
+    code = """
+import sys
+from deshadow.cli.app import main
+try:
+    main(["--help"])
+finally:
+    print(sorted({"torch", "numpy", "onnxruntime", "PIL", "safetensors"} & set(sys.modules)), file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == "[]\n"
+    assert "models" in done.stdout
+    assert deshadow("--version").stdout.strip()
+
+
+def test_models_lists_the_presets_in_a_terminal_of_80_columns() -> None:
+    done = deshadow("models")
+    assert done.returncode == 0
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    rows = {line.split("│")[1].strip(): line for line in done.stdout.splitlines() if "│" in line}
+    assert " 82.58 " in rows["paper"]
+    assert list(rows) == ["paper", "light", "tiny", "detector", "detector-tiny"]
+    assert " 2.01 " in rows["detector"]
+
+
+def test_models_counts_the_pass_as_it_is_padded() -> None:
+    assert (
+        deshadow("models", "--size", "250").stdout.split("│")[1:]
+        == (deshadow("models", "--size", "256").stdout.split("│")[1:])
+    )
+
+
+def test_export_writes_graphs_beside_the_checkpoint(tmp_path: Path) -> None:
+    path = tmp_path / "small.safetensors"
+    save(path, random_model(ModelConfig(SMALL, SMALL)))
+    done = deshadow("export", path)
+    assert done.stdout.split() == [
+        str(path.with_suffix(".guide.onnx")),
+        str(path.with_suffix(".denoiser.onnx")),
+    ]
+    assert done.stderr == ""
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["frobnicate"],
+        ["models", "--size", "zero"],
+        ["models", "--size", "0"],
+        ["export"],
+        ["export", "missing.safetensors"],
+        ["export", "sunny"],
+        ["export", "."],
+        ["curves", "."],
+        ["synth", "--count", "1", "--out", "/dev/null/x"],
+        ["synth", "--count", "1", "--out", "unused", "--device", "toaster"],
+        ["train", "--images", "nine"],
+        ["evaluate", "missing", "--compare", "input"],
+    ],
+)
+def test_what_a_user_gets_wrong_is_one_line_and_exit_code_2(arguments: list[str]) -> None:
+    done = deshadow(*arguments)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("deshadow: ")
+    assert done.stderr.count("\n") == 1

@@ -1,0 +1,100 @@
+import numpy as np
+import pytest
+from oracles import blob, darkened, detailed, unit
+
+from deshadow.evaluation.metrics import gradient_energy, lab_difference
+from deshadow.image.colour import lab
+from deshadow.image.filters import fit_within
+from deshadow.image.luminance import blur
+from deshadow.removal import relight
+
+LEFT = (0.2, 0.24, 0.32)
+
+
+def carried(
+    height: int, width: int, soft: float, small: int = 256, haze: float = 0.0
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Result, truth and shade: the truth, reduced and perhaps blurred, carried to full size."""
+    truth, shade = detailed(height, width), blob(height, width, soft)
+    photo = unit(darkened(truth, shade, LEFT))
+    weight = (shade > 0.003).astype(np.float32)
+    size = fit_within((height, width), small)
+    before, after, seen = (relight.reduced(f, *size) for f in (photo, unit(truth), weight))
+    if haze:
+        after = blur(after, haze)
+    result = relight.apply(relight.fit(before, after, seen), photo, weight)
+    return (result * 255).round().astype(np.uint8), truth, shade
+
+
+@pytest.mark.parametrize("haze", [0.0, 1.5])
+def test_detail_survives_even_when_the_network_blurs(haze: float) -> None:
+    result, truth, shade = carried(768, 1024, 6.0, haze=haze)
+    inside = shade > 0.5
+    energy = gradient_energy(lab(result)[..., 0], lab(truth)[..., 0], inside)
+    assert 0.85 < energy.result / energy.truth < 1.15
+    assert lab_difference(result, truth, inside) < 4
+
+
+def test_detail_comes_back_at_night_too() -> None:
+    truth = (detailed(256, 256) * 0.12).astype(np.uint8)  # as dark as a sky between its stars
+    shade = blob(256, 256, 4.0)
+    photo, weight = unit(darkened(truth, shade, LEFT)), (shade > 0.003).astype(np.float32)
+    result = relight.apply(relight.fit(photo, unit(truth), weight), photo, weight)
+    light, true_light = (lab(each)[..., 0] for each in ((result * 255).round().astype(np.uint8), truth))
+    energy = gradient_energy(light, true_light, shade > 0.5)
+    assert 0.85 < energy.result / energy.truth < 1.15
+
+
+@pytest.mark.parametrize("soft", [1.0, 4.0, 16.0])
+def test_no_halo_at_the_edge_of_a_shadow(soft: float) -> None:
+    result, truth, _ = carried(768, 1024, soft)
+    # Texture averages out along the edge; a halo, which runs along it, does not.
+    light, true_light = (lab(picture)[..., 0] for picture in (result, truth))
+    rows, columns = np.mgrid[:768, :1024]
+    rings = (np.hypot(rows - 384, columns - 512) - 0.3 * 768).round().astype(int)
+    for distance in range(-24, 25, 2):
+        ring = np.abs(rings - distance) <= 1
+        assert abs(light[ring].mean() - true_light[ring].mean()) < 5, distance
+
+
+def test_contrast_that_the_network_makes_up_is_left_out() -> None:
+    truth, shade = detailed(256, 256), blob(256, 256, 4.0)
+    photo, weight = unit(darkened(truth, shade, LEFT)), (shade > 0.003).astype(np.float32)
+    clean = unit(truth)
+    exaggerated = (clean + 0.3 * (clean - blur(clean, 3.0))).clip(0, 1)
+    result = relight.apply(relight.fit(photo, exaggerated, weight), photo, weight)
+    energies = [
+        gradient_energy(lab((each * 255).round().astype(np.uint8))[..., 0], lab(truth)[..., 0], shade > 0.5)
+        for each in (exaggerated, result)
+    ]
+    made_up, kept = (energy.result / energy.truth for energy in energies)
+    assert made_up > 1.3
+    assert kept < 1.15
+
+
+def test_nothing_beyond_the_weight_changes() -> None:
+    photo = unit(detailed(60, 90))
+    weight = np.zeros((60, 90), np.float32)
+    weight[20:40, 30:60] = 1
+    found = relight.fit(photo, (photo * 1.5).clip(0, 1), weight)
+    result = relight.apply(found, photo, weight)
+    assert (result[weight == 0] == photo[weight == 0]).all()
+    assert (result[weight > 0] > photo[weight > 0]).mean() > 0.9
+
+
+def test_strength_is_the_share_of_the_light() -> None:
+    photo = np.full((40, 40, 3), 0.3, np.float32)
+    weight = np.ones((40, 40), np.float32)
+    found = relight.fit(photo, photo + 0.3, weight)
+    whole = relight.apply(found, photo, weight)
+    none, half = (relight.weakened(photo, whole, strength) for strength in (0.0, 0.5))
+    assert (none == photo).all()
+    middle = (relight.linear(photo) + relight.linear(whole)) / 2
+    np.testing.assert_allclose(relight.linear(half), middle, atol=1e-5)
+
+
+def test_black_stays_finite() -> None:
+    photo = np.zeros((30, 30, 3), np.float32)
+    weight = np.ones((30, 30), np.float32)
+    result = relight.apply(relight.fit(photo, photo + 0.5, weight), photo, weight)
+    np.testing.assert_allclose(result, 0.5, atol=0.02)  # the lift gives what a gain cannot

@@ -1,0 +1,261 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from random_models import random_model
+from scenes import write_scenes
+
+from deshadow.nn.config import ModelConfig, palette, preset, unconditional
+from deshadow.runtime import checkpoint
+from deshadow.training import ablation as module
+from deshadow.training.ablation import Ablation, ablate, parse
+from deshadow.training.batches import Source
+from deshadow.training.journal import read_log
+from deshadow.training.loop import train
+from deshadow.training.options import Options
+from deshadow.training.state import STATE, WEIGHTS
+from deshadow.training.tables import ROWS, TABLES
+
+SHORT = ["--recipe", "tiny", "--size", "32", "--batch", "4", "--val-count", "3", "--log-every", "4"]
+SHORT += ["--noise-steps", "2", "--device", "cpu"]
+
+
+def ablation(data: Path, out: Path, *more: str) -> Ablation:
+    return parse([str(data), *SHORT, "--out", str(out), *more])
+
+
+def config(folder: Path) -> ModelConfig:
+    return checkpoint.read_config(folder / WEIGHTS)[0]
+
+
+def tables(out: Path) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = json.loads((out / "tables.json").read_text())
+    return found
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("pairs")
+    write_scenes(folder, count=4, height=40, width=48)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("whole")
+    ablate(ablation(data, out, "--images", "8"))
+    return out
+
+
+def test_every_row_is_a_run_of_the_model_that_it_names(whole: Path) -> None:
+    ours = preset("tiny")
+    assert config(whole / "ours") == config(whole / "no-invariant") == ours
+    assert config(whole / "no-fusion").fusion == config(whole / "lagged").fusion == "none"
+    assert {name: config(whole / name).guidance for name in ("no-guidance", "colour", "coarse")} == {
+        "no-guidance": "none",
+        "colour": "colour",
+        "coarse": "coarse",
+    }
+    assert config(whole / "noise").predicts == "noise"
+    assert config(whole / "palette") == palette(ours)
+    assert config(whole / "repaint") == unconditional(ours)
+    begun = {name: json.loads(read_log(whole / name)[0]["options"]) for name in ROWS}
+    assert {name: options["lag"] for name, options in begun.items() if options["lag"]} == {"lagged": 5}
+    assert {name for name, options in begun.items() if not options["invariant"]} == {"no-invariant"}
+    assert {name for name, options in begun.items() if options["weighting"] == "p2"} == {"noise"}
+
+
+def test_what_predicts_noise_draws_all_timesteps_alike(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = {}
+
+    def train(row: Options, source: Source) -> None:
+        drawn[row.out.name] = source.final
+        raise ValueError("enough")
+
+    monkeypatch.setattr(module, "train", train)
+    with pytest.raises(ValueError, match="enough"):
+        ablate(ablation(data, tmp_path / "out", "--images", "8", "--rows", "ours,noise,palette,repaint"))
+    assert drawn == {"ours": 0.6, "noise": 0.0, "palette": 0.0, "repaint": 0.0}
+
+
+def test_the_tables_have_every_row_with_its_figures(whole: Path) -> None:
+    found = tables(whole)
+    assert {title: [row["row"] for row in rows] for title, rows in found.items()} == {
+        title: list(rows) for title, rows in TABLES.items()
+    }
+    assert [row["row"] for row in found["Fusion of y_t (Tab. 3)"]] == ["no-fusion", "lagged", "ours"]
+    for row in (row for rows in found.values() for row in rows if row["row"] != "input"):
+        assert row["images"] == 8
+        assert row["minutes"] > 0
+        assert row["sharpness"] > 0
+        assert {*row["regions"]} == {"shadow", "non_shadow", "all"}
+        alive = config(whole / row["row"]).guidance == "latent"
+        assert (row["latent_worth"] is not None) == (row["latent_deviation"] is not None) == alive
+    text = (whole / "tables.md").read_text()
+    for row in found["Guidance (Tab. 4)"]:
+        shadow = f"{row['regions']['shadow']['lab_mae']:.2f}"
+        assert any(line.startswith(f"| {row['title']} | {shadow} |") for line in text.splitlines())
+
+
+def test_the_figures_are_those_of_the_runs_own_validation(whole: Path) -> None:
+    row = json.loads((whole / "ours" / "row.json").read_text())
+    logged = [line for line in read_log(whole / "ours") if line["kind"] == "validation"][-1]
+    for name in ("shadow", "non_shadow", "all"):  # released weights are of half precision
+        assert row["regions"][name]["lab_mae"] == pytest.approx(logged[name], abs=0.02)
+
+
+def test_what_is_done_is_not_done_again(data: Path, whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise AssertionError("a row was run again")
+
+    monkeypatch.setattr(module, "train", refuse)
+    monkeypatch.setattr(module, "open_source", refuse)
+    before = (whole / "tables.json").read_bytes()
+    ablate(ablation(data, whole, "--images", "8"))
+    assert (whole / "tables.json").read_bytes() == before
+
+
+def test_the_collapse_picture_is_drawn_from_the_rows(whole: Path) -> None:
+    found = json.loads((whole / "collapse.json").read_text())
+    assert list(found["models"]) == ["knowing the true picture", "without fusion", "dense fusion (ours)"]
+    assert (whole / "collapse.png").stat().st_size > 10_000
+
+
+def test_a_paused_ablation_goes_on_in_the_row_where_it_stopped(
+    data: Path, whole: Path, tmp_path: Path
+) -> None:
+    more = ["--images", "8", "--rows", "no-guidance,coarse"]
+    ablate(ablation(data, tmp_path, *more, "--pause-after", "0.0001"))
+    assert (tmp_path / "no-guidance" / STATE).exists()
+    assert not (tmp_path / "no-guidance" / "row.json").exists()
+    assert not (tmp_path / "coarse").exists()
+    assert "none (not run)" in (tmp_path / "tables.md").read_text()
+    ablate(ablation(data, tmp_path, *more))
+    kinds = [line["kind"] for line in read_log(tmp_path / "no-guidance")]
+    assert kinds.count("begin") == 2
+    for name in ("no-guidance", "coarse"):
+        expected, found = (checkpoint.read(out / name / WEIGHTS).tensors for out in (whole, tmp_path))
+        for tensor in expected:
+            np.testing.assert_allclose(found[tensor], expected[tensor], atol=1e-5)
+
+
+def test_a_signal_ends_it_with_its_code_and_the_same_command_goes_on(data: Path, tmp_path: Path) -> None:
+    arguments = [str(data), *SHORT, "--images", "48", "--rows", "no-guidance", "--out", str(tmp_path)]
+    command = [sys.executable, "-m", "deshadow.training.ablation", *arguments]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    run = subprocess.Popen(command, stderr=subprocess.PIPE, env=environment)
+    log = tmp_path / "no-guidance" / "log.jsonl"
+    while not log.exists() or b'"train"' not in log.read_bytes():
+        assert run.poll() is None
+        time.sleep(0.02)
+    run.send_signal(signal.SIGTERM)
+    _, errors = run.communicate(timeout=120)
+    assert run.returncode == 143
+    assert b"row 1 of 1: no-guidance" in errors
+    assert b"the same command goes on" in errors
+    ablate(parse(arguments))
+    assert json.loads((tmp_path / "no-guidance" / "row.json").read_text())["images"] == 48
+
+
+def test_a_row_killed_before_it_saved_anything_begins_anew(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "ours").mkdir()
+    (tmp_path / "ours" / "log.jsonl").write_text('{"kind": "begin", "images": 0}\n')
+    ablate(ablation(data, tmp_path, "--images", "4", "--rows", "ours"))
+    assert json.loads((tmp_path / "ours" / "row.json").read_text())["images"] == 4
+
+
+def test_a_failed_row_is_named_the_others_run_and_it_is_tried_again(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(options: Options, **more: Any) -> Any:
+        if options.fusion == "none":
+            raise RuntimeError("out of\nmemory")
+        return train(options, **more)
+
+    chosen = ablation(data, tmp_path, "--images", "4", "--rows", "no-fusion,ours")
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "train", fails)
+        with pytest.raises(ValueError, match=r"failed: no-fusion \(out of memory\)"):
+            ablate(chosen)
+    assert "without fusion (failed: out of memory)" in (tmp_path / "tables.md").read_text()
+    assert json.loads((tmp_path / "ours" / "row.json").read_text())["images"] == 4
+    assert not (tmp_path / "collapse.json").exists()
+    ablate(chosen)
+    assert "failed" not in (tmp_path / "tables.md").read_text()
+    assert (tmp_path / "collapse.json").exists()
+
+
+def test_rows_start_from_given_weights_as_far_as_these_fit(data: Path, tmp_path: Path) -> None:
+    weights = tmp_path / "start.safetensors"
+    checkpoint.save(weights, random_model(preset("tiny")))
+    more = ["--images", "4", "--rate", "0", "--init", str(weights), "--rows", "ours,coarse"]
+    ablate(ablation(data, tmp_path / "out", *more))
+    given = checkpoint.read(weights).tensors
+    shares = {}
+    for name in ("ours", "coarse"):
+        found = checkpoint.read(tmp_path / "out" / name / WEIGHTS).tensors
+        same = {key for key, tensor in found.items() if np.array_equal(tensor, given[key])}
+        assert all(found[key].shape != given[key].shape or key in same for key in found)
+        record = json.loads((tmp_path / "out" / name / "row.json").read_text())
+        shares[name] = record["from_init"]
+    assert shares["ours"] == 1
+    assert 0.9 < shares["coarse"] < 1
+    with pytest.raises(ValueError, match=r"begun with init start\.safetensors, not None"):
+        ablate(ablation(data, tmp_path / "out", *more[:4], *more[6:]))
+
+
+def test_a_row_is_not_gone_on_with_under_other_options(data: Path, whole: Path) -> None:
+    with pytest.raises(ValueError, match="ours was begun with images 8, not 12"):
+        ablate(ablation(data, whole, "--images", "12"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "say how long"),
+        (["--images", "4", "--rows", "ours,theirs"], "unknown row 'theirs': choose from ours"),
+        (["--images", "4", "--fusion", "none"], "let it have fusion and latent"),
+        (["--images", "4", "--guidance", "coarse"], "let it have fusion and latent"),
+        (["--images", "4", "--lag", "0"], "--lag must be 1 or more"),
+        (["--images", "4", "--noise-steps", "2000"], "number of steps"),
+        (["--images", "4", "--init", "sunny"], "no weights 'sunny'"),
+        (["--images", "4", "--resume"], "deshadow ablate --help"),
+        (["{empty}", "--images", "4"], "no data set that is recognised"),
+    ],
+)
+def test_what_is_wrong_is_said_before_any_row_is_begun(
+    tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    (tmp_path / "empty").mkdir()
+    filled = [argument.format(empty=tmp_path / "empty") for argument in arguments]
+    with pytest.raises(ValueError, match=message):
+        ablate(parse([*SHORT, "--out", str(tmp_path / "out"), *filled]))
+    assert not (tmp_path / "out").exists()
+
+
+def test_several_processes_are_refused(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(ValueError, match="runs in one process"):
+        ablate(ablation(data, tmp_path, "--images", "4"))
+
+
+@pytest.mark.parametrize("command", ["ablation", "distill"])
+def test_it_imports_nothing_beyond_torch_numpy_pillow_and_safetensors(command: str) -> None:
+    code = f"""
+import sys
+import torch, numpy, PIL.Image, PIL.ImageOps, safetensors.numpy, torch.nn.parallel
+before = {{name.partition(".")[0] for name in sys.modules}} | set(sys.stdlib_module_names)
+import deshadow.training.{command}
+print(sorted({{name.partition(".")[0] for name in sys.modules}} - before - {{"PIL"}}))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "['deshadow']\n"
