@@ -10,6 +10,7 @@ from deshadow.diffusion.schedule import Schedule
 
 Guidance = Literal["none", "colour", "coarse", "latent"]
 Fusion = Literal["none", "vector", "map"]
+LatentRange = Literal["free", "bounded", "standardised"]
 Sees = Literal["picture+mask", "picture", "nothing"]
 
 NOISE_PATCH = 8
@@ -69,6 +70,8 @@ class ModelConfig:
     predicts: Prediction = "correction"
     sees: Sees = "picture+mask"
     """What the denoiser is given beside y_t and the guidance (Palette: the picture; RePaint: nothing)."""
+    latent_range: LatentRange = "bounded"
+    """bounded: tanh keeps the latent in [-1, 1]. standardised: mean 0 and deviation 1 in each picture."""
     schedule: Schedule = field(default_factory=Schedule)
 
     def __post_init__(self) -> None:
@@ -77,6 +80,7 @@ class ModelConfig:
             ("fusion", self.fusion, get_args(Fusion)),
             ("prediction", self.predicts, get_args(Prediction)),
             ("condition", self.sees, get_args(Sees)),
+            ("latent range", self.latent_range, get_args(LatentRange)),
         ):
             if value not in choices:
                 raise ValueError(f"unknown {name} {value!r}: choose from {', '.join(choices)}")
@@ -118,7 +122,8 @@ class ModelConfig:
     def from_json(cls, text: str) -> "ModelConfig":
         """The inverse of `to_json`."""
         try:
-            fields: dict[str, Any] = json.loads(text)
+            # Checkpoints written before the field existed standardise their latent.
+            fields: dict[str, Any] = {"latent_range": "standardised"} | json.loads(text)
             for name in ("denoiser", "guide"):
                 fields[name] = _shape(fields[name])
             return cls(**(fields | {"schedule": Schedule(**fields["schedule"])}))
@@ -161,11 +166,11 @@ Config = ModelConfig | DetectorConfig
 PAPER_UNET = UNetShape(base=64, multipliers=(1, 2, 2, 4, 4), blocks=3, attention=(3, 4))
 
 PRESETS: dict[str, ModelConfig] = {
-    "paper": ModelConfig(denoiser=PAPER_UNET, guide=PAPER_UNET, predicts="noise"),
+    "paper": ModelConfig(denoiser=PAPER_UNET, guide=PAPER_UNET, predicts="noise", latent_range="free"),
     "light": ModelConfig(
         denoiser=UNetShape(base=32, multipliers=(1, 2, 4, 8), attention=(2, 3), head_channels=32, fold=2),
         guide=UNetShape(
-            base=16, multipliers=(1, 2, 3, 4), blocks=1, attention=(3,), head_channels=16, fold=2
+            base=32, multipliers=(1, 2, 4, 4), blocks=1, attention=(3,), head_channels=32, fold=2
         ),
         predicts="relighting",
     ),

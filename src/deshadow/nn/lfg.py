@@ -66,22 +66,21 @@ class LFGDiffusion(nn.Module):
 
 
 class Guide(nn.Module):
-    """(picture, mask) → guidance (B, C, H, W): the latent feature encoder, or a rival of Tab. 4.
-
-    The latent of each picture has mean 0 and deviation 1 over its pixels. With the invariant loss as the
-    paper writes it (Eq. 10) both encodings go to one constant, which agrees with itself perfectly and says
-    nothing; standardised, a constant is not to be had, and to agree they must draw the same thing.
-    """
+    """(picture, mask) → guidance (B, C, H, W): the latent feature encoder, or a rival of Tab. 4."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
-        self.standardises = config.guidance == "latent"
+        self.range = config.latent_range if config.guidance == "latent" else "free"
         self.unet = UNet(config.guide, 3 + 1, config.guidance_channels)
 
     def forward(self, picture: Tensor, mask: Tensor) -> Tensor:
         """The guidance."""
         guidance: Tensor = self.unet(torch.cat([picture, mask], dim=1))
-        return standardised(guidance) if self.standardises else guidance
+        if self.range == "bounded":
+            # Without a bound the latent has one spike a picture, by which the encoder sends a global value
+            # through the denoiser's norms, and the scene is faint beside it.
+            return guidance.tanh()
+        return standardised(guidance) if self.range == "standardised" else guidance
 
 
 def standardised(latent: Tensor) -> Tensor:

@@ -68,15 +68,21 @@ class Backend(Protocol):
         ...
 
 
-def condition(backend: Backend, picture: Array, mask: Array) -> Callable[[Array, int], Array]:
+def condition(
+    backend: Backend, picture: Array, mask: Array, guidance: Array | None = None
+) -> Callable[[Array, int], Array]:
     """The denoiser for a picture (B, 3, H, W) in [-1, 1] and a mask (B, 1, H, W) in [0, 1], any H and W.
 
-    The encoder runs once, here. Sizes that the network cannot take are padded by repeating the edge.
+    The encoder runs once, here, unless the guidance (B, C, H, W) is given. Sizes that the network cannot
+    take are padded by repeating the edge.
     """
     check_pair(picture, mask)
     config, (height, width) = backend.config, picture.shape[2:]
     padded, padded_mask = (backend.held(pad_to_multiple(each, config.stride)) for each in (picture, mask))
-    guidance = backend.encode(padded, padded_mask)
+    if guidance is None:
+        guidance = backend.encode(padded, padded_mask)
+    else:
+        guidance = pad_to_multiple(guidance, config.stride)
 
     def denoise(noisy: Array, t: int) -> Array:
         if noisy.shape != picture.shape:

@@ -32,7 +32,7 @@ from deshadow.training.options import Options, chosen
 from deshadow.training.state import STATE, WEIGHTS
 from deshadow.training.tables import INPUT, RECORD, ROWS, read_records, write_tables
 from deshadow.training.transplant import transplant
-from deshadow.training.validation import remove, validation_set
+from deshadow.training.validation import LATENT_FIGURES, remove, validation_set
 from deshadow.training.world import joined
 
 BEGUN = "options.json"
@@ -209,8 +209,7 @@ def run_row(options: Ablation, name: str, source: Source, pairs: Pairs, left: fl
             "images": ending["images"],
             "minutes": ending["elapsed"] / 60,
             "parameters": parameters,
-            "latent_deviation": validation.latent_deviation if alive else None,
-            "latent_worth": validation.latent_worth if alive else None,
+            **{name: getattr(validation, name) if alive else None for name in LATENT_FIGURES},
             "from_init": share,
             "options": begun,
         },

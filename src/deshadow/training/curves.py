@@ -27,8 +27,16 @@ REMOVER = (
         "validation",
         {"shadow": "in the shadow", "non_shadow": "outside", "all": "everywhere"},
     ),
-    Panel("latent: spatial deviation", "validation", {"latent_deviation": ""}),
-    Panel("latent: error without it, minus with it", "validation", {"latent_worth": ""}),
+    Panel("LAB error in the shadow added by another picture's latent", "validation", {"latent_worth": ""}),
+    Panel(
+        "shares of the latent's variance",
+        "validation",
+        {
+            "latent_common": "common to all pictures",
+            "latent_gap": "E(x, m) − E*(y₀, 0)",
+            "latent_gap_shadow": "the same in the shadow",
+        },
+    ),
 )
 DETECTOR = (
     Panel("cross-entropy", "train", {"cross_entropy": ""}, logarithmic=True),

@@ -29,7 +29,7 @@ from deshadow.training.journal import read_log
 from deshadow.training.loop import train
 from deshadow.training.objectives import Batch, Criterion, Losses, invariant_loss
 from deshadow.training.options import Options, chosen
-from deshadow.training.state import WEIGHTS
+from deshadow.training.state import WEIGHTS, State
 from deshadow.training.tasks import REMOVAL
 from deshadow.training.validation import remove, validation_set
 
@@ -115,8 +115,10 @@ class Taught(Criterion):
 
     visited: Tensor
 
-    def __init__(self, model: LFGDiffusion, options: Distillation, teacher: LFGDiffusion) -> None:
-        super().__init__(model, options)
+    def __init__(self, state: State, options: Distillation, teacher: LFGDiffusion) -> None:
+        model = state.model
+        assert isinstance(model, LFGDiffusion)
+        super().__init__(model, options, state.frozen)
         self.options = options
         self.teacher = teacher.eval().requires_grad_(requires_grad=False)
         length = model.config.schedule.length

@@ -13,7 +13,7 @@ import torch
 from torch.nn.parallel import DistributedDataParallel
 
 from deshadow.nn.blocks import fused
-from deshadow.nn.config import ModelConfig
+from deshadow.nn.config import Config, ModelConfig
 from deshadow.nn.lfg import LFGDiffusion
 from deshadow.runtime import checkpoint
 from deshadow.training.ahead import Batches, BatchesAhead
@@ -83,13 +83,14 @@ class Run:
         self.next_check = self.state.images + options.log_every
         self.good = self.state.snapshot()
         self.loss, self.checked_stage = math.inf, 0
+        self.validated = -1
         self.rollbacks = 0
         self.scores: Any = None
 
     def wrapped(self) -> Gradients:
         """The way from a batch to gradients, compiled, recorded and spread as options and machine have it."""
         options, on_gpu = self.options, self.world.device.type == "cuda"
-        criterion = self.task.criterion(self.state.model, options).to(self.world.device)
+        criterion = self.task.criterion(self.state, options).to(self.world.device)
         torch.backends.cudnn.benchmark = on_gpu
         triton = fused(next(criterion.parameters())) is not None
         if options.compiled if options.compiled is not None else triton:
@@ -132,6 +133,8 @@ class Run:
     def step(self) -> None:
         """One step of the optimizer."""
         options, state, world = self.options, self.state, self.world
+        if self.stage() == 2 and not state.pretrained:
+            state.end_stage_one()
         share = options.batch // world.size
         for group in state.optimizer.param_groups:
             group["lr"] = options.rate * rate_at(options, self.progress(), state.images)
@@ -162,8 +165,9 @@ class Run:
 
     def stage(self) -> int:
         """Stage one teaches the latent; a model without one begins with stage two."""
-        early, config = self.progress() < self.options.pretrain, self.state.model.config
-        return 1 if early and isinstance(config, ModelConfig) and config.guidance == "latent" else 2
+        if self.state.pretrained or not has_latent(self.state.model.config):
+            return 2
+        return 1 if self.progress() < self.options.pretrain else 2
 
     def check(self) -> str:
         """Look at the clock and the losses; log, save, validate. Says how the call ends, if it does."""
@@ -229,8 +233,9 @@ class Run:
         """Score the averaged weights."""
         values = [0.0] * len(self.task.scores._fields)
         if self.world.leads:
-            values = list(self.task.validate(self.state.average, self.held, self.options))
+            values = list(self.task.validate(self.state, self.held, self.options))
         self.scores = self.task.scores(*self.world.agreed(values))
+        self.validated = self.state.images
         self.journal.write("validation", self.state.images, **self.scores._asdict())
         self.journal.say(f"{self.state.images:>9,} images: {self.task.describe(self.scores)}")
         return self.scores
@@ -245,10 +250,16 @@ class Run:
 
     def finish(self) -> None:
         """The last validation, and pictures to look at."""
-        self.validate()
+        if self.validated != self.state.images:
+            self.validate()
         if self.world.leads:
             self.task.draw(self.state.average, self.held, self.options, self.options.out / "samples.png")
         self.journal.write("end", self.state.images, elapsed=self.state.elapsed)
+
+
+def has_latent(config: Config) -> bool:
+    """Whether a model is guided by a latent, which stage one teaches."""
+    return isinstance(config, ModelConfig) and config.guidance == "latent"
 
 
 def precision(options: Options, device: str) -> AbstractContextManager[object]:
@@ -265,7 +276,10 @@ def new_state(options: Options, world: World) -> State:
     layout = torch.channels_last if world.device.type == "cuda" else torch.contiguous_format
     model = model.to(world.device, memory_format=layout).train()
     average = deepcopy(model).eval().requires_grad_(requires_grad=False)
-    state = State(model, average, new_optimizer(options, model, world))
+    frozen = None
+    if has_latent(model.config) and options.invariant and options.invariant_target == "frozen":
+        frozen = deepcopy(average.guide)
+    state = State(model, average, new_optimizer(options, model, world), frozen)
     if saved is not None:
         state.restore(saved)
     return state

@@ -4,14 +4,15 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor, distributed, nn
 from torch.nn import functional as F
 
 from deshadow.diffusion.prediction import clean_from, diffuse, target
 from deshadow.image.light import lab
-from deshadow.nn.lfg import LFGDiffusion, invariant_colour
+from deshadow.nn.lfg import Guide, LFGDiffusion, invariant_colour
 
 Norm = Literal["l1", "l2"]
+InvariantTarget = Literal["frozen", "detached", "joint"]
 
 LAB_RANGE = 50.0
 """What counts in LAB as 1 does in [-1, 1]: half of the lightness."""
@@ -53,10 +54,11 @@ class Objective:
     """Weight of the error in how strong detail is in each place, beside where exactly it lies."""
     emphasis: float = 0.0
     """How much more an error under the mask weighs than one outside it."""
-    invariant: float = 0.1
+    invariant: float = 1.0
     """Weight of the invariant loss (Eq. 10); 0 leaves it out."""
-    anchored: bool = True
-    """Let the invariant loss pull the shadow picture's latent to the clean one's, and not the reverse."""
+    invariant_target: InvariantTarget = "frozen"
+    """What this loss pulls E(x, m) to: E*(y_0, 0) of the encoder frozen at the end of stage one, in units of
+    its variance; E(y_0, 0) of the encoder in training, detached; or jointly, as Eq. 10 is written."""
     blind: bool = True
     """Pretrain (Eq. 12) without the clean picture among the conditions: the latent is the only road."""
 
@@ -68,9 +70,10 @@ class Criterion(nn.Module):
     signal: Tensor
     spread: Tensor
 
-    def __init__(self, model: LFGDiffusion, objective: Objective) -> None:
+    def __init__(self, model: LFGDiffusion, objective: Objective, frozen: Guide | None = None) -> None:
+        """`frozen` is E*; it is needed where the objective's invariant target is `frozen`."""
         super().__init__()
-        self.model, self.objective = model, objective
+        self.model, self.objective, self.frozen = model, objective, frozen
         self.picture_error = PictureError(objective)
         schedule = model.config.schedule
         signal = torch.from_numpy(schedule.alpha_bar).sqrt()
@@ -123,11 +126,13 @@ class Criterion(nn.Module):
             return (guidance.float() - invariant_colour(batch.clean)).abs().mean()
         if kind == "coarse":
             return (guidance.float() - batch.clean).abs().mean()
-        # Anchored, the latent of the shadow picture is pulled to the clean one's, and not the reverse.
-        with torch.set_grad_enabled(torch.is_grad_enabled() and not self.objective.anchored):
-            clean = self.model.encode(batch.clean, torch.zeros_like(batch.mask))
-        assert clean is not None
-        return self.objective.invariant * invariant_loss(guidance, clean)
+        encoder = self.frozen if self.objective.invariant_target == "frozen" else self.model.guide
+        assert encoder is not None
+        with torch.set_grad_enabled(torch.is_grad_enabled() and self.objective.invariant_target == "joint"):
+            clean = encoder(batch.clean, torch.zeros_like(batch.mask))
+        loss = invariant_loss(guidance, clean)
+        # E* has whatever scale stage one gave it: the loss is a share of its variance.
+        return self.objective.invariant * (loss / variance(clean) if encoder is self.frozen else loss)
 
 
 class PictureError(nn.Module):
@@ -170,3 +175,13 @@ def detail(picture: Tensor) -> Tensor:
 def invariant_loss(latent: Tensor, clean_latent: Tensor) -> Tensor:
     """Eq. 10: the squared difference between E(x, m) and E(y_0, 0)."""
     return (latent.float() - clean_latent.float()).square().mean()
+
+
+def variance(latent: Tensor) -> Tensor:
+    """Variance over all pictures and pixels of the batch, the parts of other processes included."""
+    wide = latent.float()
+    moments = torch.stack([wide.mean(), wide.square().mean()])
+    if distributed.is_initialized():
+        distributed.all_reduce(moments)
+        moments /= distributed.get_world_size()
+    return (moments[1] - moments[0].square()).clamp(min=1e-6)

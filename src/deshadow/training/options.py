@@ -55,6 +55,8 @@ class Options(Objective):
     """Other conditions than the preset's: Palette sees the picture alone, RePaint nothing."""
     init: str | None = None
     """Weights to start from, a path or a name; the run's own counters start at 0."""
+    encoder: str | None = None
+    """Weights whose encoder to start from, a path or a name, or `new`, instead of the encoder in --init."""
 
     pretrain: float = 0.15
     """Share of the run that is stage one, on shadow-free pictures alone (Eq. 12)."""
@@ -181,8 +183,7 @@ RECIPES: dict[str, dict[str, Any]] = {
         "preset": "paper",
         "norm": "l2",
         "weighting": "p2",
-        "invariant": 1.0,
-        "anchored": False,
+        "invariant_target": "joint",
         "blind": False,
         "pretrain": 0.5,
         "rate": 2.5e-5,
@@ -200,7 +201,7 @@ RECIPES: dict[str, dict[str, Any]] = {
         "lab": 2.0,
         "detail": 3.0,
         "emphasis": 1.0,
-        "pretrain": 0.05,
+        "pretrain": 0.2,
         "final": 0.7,
         "synthetic": 0.5,
         "instances": 0.65,

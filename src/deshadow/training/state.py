@@ -10,11 +10,13 @@ from torch import Tensor
 
 from deshadow.nn.config import Config
 from deshadow.nn.detector import ShadowDetector
-from deshadow.nn.lfg import LFGDiffusion
+from deshadow.nn.lfg import Guide, LFGDiffusion
 from deshadow.runtime import checkpoint
 
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 """What AdamW keeps of each parameter."""
+COUNTERS = ("images", "steps", "elapsed", "standstill", "pretrained")
+"""What is saved beside the tensors."""
 STATE = f"state{checkpoint.SUFFIX}"
 WEIGHTS = f"weights{checkpoint.SUFFIX}"
 
@@ -26,6 +28,10 @@ class State:
     model: LFGDiffusion | ShadowDetector
     average: LFGDiffusion | ShadowDetector
     optimizer: torch.optim.AdamW
+    frozen: Guide | None = None
+    """E*, the encoder as it was at the end of stage one, where the invariant loss pulls to it."""
+    pretrained: bool = False
+    """Whether stage one is over, and E* frozen."""
     images: int = 0
     """Images that the run has seen."""
     steps: int = 0
@@ -38,6 +44,8 @@ class State:
         """Everything that training changes, by name."""
         found = {f"model.{name}": tensor for name, tensor in self.model.state_dict().items()}
         found |= {f"average.{name}": tensor for name, tensor in self.average.state_dict().items()}
+        if self.frozen is not None:
+            found |= {f"frozen.{name}": tensor for name, tensor in self.frozen.state_dict().items()}
         for name, parameter in self.model.named_parameters():
             moments = self.optimizer.state.get(parameter, {})
             found |= {f"optimizer.{kind}.{name}": tensor for kind, tensor in moments.items()}
@@ -46,14 +54,25 @@ class State:
     def snapshot(self) -> "Snapshot":
         """A copy in main memory."""
         tensors = {name: tensor.detach().to("cpu", copy=True) for name, tensor in self.tensors().items()}
-        return Snapshot(self.model.config, tensors, self.images, self.steps, self.elapsed, self.standstill)
+        counters = {name: getattr(self, name) for name in COUNTERS}
+        return Snapshot(self.model.config, tensors, **counters)
+
+    def end_stage_one(self) -> None:
+        """Freeze E*: the averaged encoder as it is now."""
+        if self.frozen is not None:
+            assert isinstance(self.average, LFGDiffusion)
+            assert self.average.guide is not None
+            self.frozen.load_state_dict(self.average.guide.state_dict())
+        self.pretrained = True
 
     def restore(self, saved: "Snapshot") -> None:
         """Go back to a snapshot."""
         self.model.load_state_dict(_under("model.", saved.tensors))
         self.average.load_state_dict(_under("average.", saved.tensors))
-        self.images, self.steps = saved.images, saved.steps
-        self.elapsed, self.standstill = saved.elapsed, saved.standstill
+        if self.frozen is not None:
+            self.frozen.load_state_dict(_under("frozen.", saved.tensors))
+        for name in COUNTERS:
+            setattr(self, name, getattr(saved, name))
         self.optimizer.state.clear()
         fused = bool(self.optimizer.param_groups[0]["fused"])
         for name, parameter in self.model.named_parameters():
@@ -84,11 +103,11 @@ class Snapshot:
     steps: int
     elapsed: float
     standstill: float = 0.0
+    pretrained: bool = False
 
     def save(self, folder: Path, options: str) -> None:
         """Write it as the run's state; the one before survives if this fails."""
-        names = ("images", "steps", "elapsed", "standstill")
-        counters = {name: getattr(self, name) for name in names}
+        counters = {name: getattr(self, name) for name in COUNTERS}
         arrays = {name: tensor.numpy() for name, tensor in self.tensors.items()}
         checkpoint.write(
             folder / STATE, self.config, arrays, {"counters": json.dumps(counters), "options": options}

@@ -25,7 +25,7 @@ ROWS: dict[str, dict[str, Any]] = {
     "coarse": {"guidance": "coarse"},
     "no-invariant": {"invariant": 0.0},
     # Eq. 7, 10, 11 and 12 as the paper writes them, with the weights of its appendix B.
-    "noise": {**NOISE, "weighting": "p2", "invariant": 1.0, "anchored": False, "blind": False},
+    "noise": {**NOISE, "weighting": "p2", "invariant_target": "joint", "blind": False},
     "palette": {"sees": "picture", **BASELINE},
     "repaint": {"sees": "nothing", **BASELINE},
 }
@@ -54,7 +54,7 @@ TABLES: dict[str, dict[str, str]] = {
 }
 """The rows of each table, by their names, with what they are called there."""
 
-RUN_COLUMNS = ("steps", "images", "minutes", "latent deviation", "latent worth")
+RUN_COLUMNS = ("steps", "images", "minutes", "latent worth", "latent common", "latent gap")
 
 
 def read_records(folder: Path) -> dict[str, dict[str, Any]]:
@@ -81,7 +81,9 @@ def markdown(records: dict[str, dict[str, Any]]) -> str:
     lines = [
         "S, N, A: in the shadow, outside it, everywhere. LAB: mean absolute difference summed over channels, "
         'the field\'s "RMSE". PSNR in dB. Sharpness: 1 is as sharp as the truth. Latent worth: how much the '
-        "LAB error in the shadow grows when the latent is replaced by its mean.",
+        "LAB error in the shadow grows when the latent is that of another picture. Latent common: the share "
+        "of its variance that is common to all pictures. Latent gap: the squared difference between E(x, m) "
+        "and E*(y_0, 0), as a share of the variance of E*.",
     ]
     for title, rows in TABLES.items():
         body = [row_cells(text, records.get(name)) for name, text in rows.items()]
@@ -100,6 +102,5 @@ def row_cells(title: str, found: dict[str, Any] | None) -> list[str]:
         cell(found.get("steps"), 0),
         cell(found.get("images"), 0),
         cell(found.get("minutes"), 1),
-        cell(found.get("latent_deviation"), 3),
-        cell(found.get("latent_worth")),
+        *(cell(found.get(f"latent_{name}")) for name in ("worth", "common", "gap")),
     ]

@@ -12,8 +12,12 @@ from deshadow.nn.config import DetectorConfig, ModelConfig
 from deshadow.nn.detector import ShadowDetector
 from deshadow.nn.lfg import LFGDiffusion
 from deshadow.runtime import checkpoint
+from deshadow.runtime.quantise import widened
 from deshadow.training import batches, detector, objectives, samples, validation
 from deshadow.training.options import Options
+
+ENCODER = "guide."
+"""What the names of the encoder's tensors begin with."""
 
 
 @dataclass(frozen=True)
@@ -25,11 +29,11 @@ class Task:
     source: Callable[[Options, torch.device], Any]
     """Has `batch(first, count)`."""
     criterion: Callable[[Any, Options], nn.Module]
-    """(batch, pretraining) → losses, the first of which is minimised."""
+    """From a `State` to a module (batch, pretraining) → losses, the first of which is minimised."""
     losses: tuple[str, ...]
     validation_set: Callable[[Options, Any], Any]
     validate: Callable[[Any, Any, Options], Any]
-    """Scores of a model on the validation set."""
+    """Scores of a `State`'s averaged weights on the validation set."""
     scores: Any
     """The type of the scores, a named tuple of numbers."""
     describe: Callable[[Any], str]
@@ -46,10 +50,29 @@ def task_of(options: Options) -> Task:
 
 
 def new_remover(options: Options) -> LFGDiffusion:
-    """A remover to begin with: random, or the one that the options name."""
-    if options.init is not None:
+    """A remover to begin with: random, or with the weights that the options name."""
+    if options.init is not None and options.encoder is None:
         return checkpoint.load(options.init, expect=options.model)
-    return LFGDiffusion(options.model)
+    model = LFGDiffusion(options.model)
+    if options.init is not None:
+        load_part(model, options.init, lambda name: not name.startswith(ENCODER))
+    if options.encoder not in (None, "new"):
+        load_part(model, str(options.encoder), lambda name: name.startswith(ENCODER))
+    return model
+
+
+def load_part(model: LFGDiffusion, path_or_name: str, wanted: Callable[[str], bool]) -> None:
+    """Copy the tensors with the wanted names from a checkpoint, which must have them in the same shapes."""
+    path = checkpoint.locate(path_or_name)
+    given = widened(checkpoint.read(path).tensors)
+    for name, tensor in model.state_dict().items():
+        if not wanted(name):
+            continue
+        if name not in given or given[name].shape != tuple(tensor.shape):
+            raise ValueError(
+                f"{path} has no {name} of the shape {tuple(tensor.shape)}: name weights whose networks fit"
+            )
+        tensor.copy_(torch.from_numpy(given[name]))
 
 
 def new_detector(options: Options) -> ShadowDetector:
@@ -64,10 +87,12 @@ def new_detector(options: Options) -> ShadowDetector:
 REMOVAL = Task(
     model=new_remover,
     source=batches.open_source,
-    criterion=lambda model, options: objectives.Criterion(model, options),
+    criterion=lambda state, options: objectives.Criterion(state.model, options, state.frozen),
     losses=objectives.Losses._fields,
     validation_set=validation.validation_set,
-    validate=lambda model, pairs, options: validation.validate(model, pairs, options.val_steps, options.seed),
+    validate=lambda state, pairs, options: validation.validate(
+        state.average, pairs, options.val_steps, options.seed, state.frozen if state.pretrained else None
+    ),
     scores=validation.Validation,
     describe=validation.describe,
     headline=lambda scores: f"shadow {scores.shadow:.2f}",
@@ -76,10 +101,10 @@ REMOVAL = Task(
 DETECTION = Task(
     model=new_detector,
     source=detector.open_views,
-    criterion=lambda model, _: detector.Criterion(model),
+    criterion=lambda state, _: detector.Criterion(state.model),
     losses=detector.Losses._fields,
     validation_set=detector.validation_set,
-    validate=lambda model, held, _: detector.validate(model, held),
+    validate=lambda state, held, _: detector.validate(state.average, held),
     scores=detector.Detection,
     describe=detector.describe,
     headline=lambda scores: f"IoU {scores.iou:.3f}",

@@ -1,4 +1,4 @@
-"""Validation during training: LAB error by region, PSNR, and whether the latent lives."""
+"""Validation during training: LAB error by region, PSNR, and what the latent is worth."""
 
 from collections import deque
 from copy import deepcopy
@@ -9,10 +9,9 @@ from torch import Tensor
 
 from deshadow.data.augment import Pairs
 from deshadow.data.keyed import Draws
-from deshadow.diffusion.arrays import Array
 from deshadow.diffusion.sampling import repaint, sample
 from deshadow.image.light import lab
-from deshadow.nn.lfg import LFGDiffusion
+from deshadow.nn.lfg import Guide, LFGDiffusion
 from deshadow.runtime.backends import TorchBackend, condition
 from deshadow.training.batches import HELD_OUT, Source, held_out_pairs, network_mask
 from deshadow.training.options import Options
@@ -30,10 +29,17 @@ class Validation(NamedTuple):
     """Of the whole picture in RGB, averaged over pictures."""
     sharpness: float
     """Gradient energy in the shadow, result to truth: below 1 the result is blurred."""
-    latent_deviation: float
-    """Spatial standard deviation of the latent before it is standardised: near 0 it has collapsed."""
     latent_worth: float
-    """How much the shadow error grows when the latent is replaced by its mean."""
+    """How much the shadow error grows when the latent is that of another picture."""
+    latent_common: float
+    """Share of the latent's variance that is common to all pictures: at 1 it is a fixed pattern."""
+    latent_gap: float
+    """Mean squared difference between E(x, m) and E*(y_0, 0), as a share of the variance of E*."""
+    latent_gap_shadow: float
+    """The same over the pixels in the shadow alone."""
+
+
+LATENT_FIGURES = ("latent_worth", "latent_common", "latent_gap", "latent_gap_shadow")
 
 
 def validation_set(options: Options, source: Source) -> Pairs:
@@ -43,17 +49,22 @@ def validation_set(options: Options, source: Source) -> Pairs:
     return Pairs(*source.scenes("sunlight", range(HELD_OUT, HELD_OUT + options.val_count))[:3])
 
 
-def validate(model: LFGDiffusion, pairs: Pairs, steps: int = 1, seed: int = 0) -> Validation:
-    """Remove the shadows of all pairs and compare."""
-    model, device = deepcopy(model), str(pairs.picture.device)  # a backend lays its model out anew
-    removed = remove(TorchBackend(model, device), pairs, steps, seed)
+def validate(
+    model: LFGDiffusion, pairs: Pairs, steps: int = 1, seed: int = 0, frozen: Guide | None = None
+) -> Validation:
+    """Remove the shadows of all pairs and compare; `frozen` is E*, if there is one."""
+    backend = TorchBackend(deepcopy(model), str(pairs.picture.device))  # it lays its model out anew
+    removed = remove(backend, pairs, steps, seed)
     shadow, non_shadow, everywhere = errors(removed, pairs)
-    deviation = worth = 0.0
+    worth = common = gap = gap_shadow = 0.0
     if model.config.guidance == "latent":
-        deviation = latent_deviation(model, pairs)
-        worth = errors(remove(WithoutLatent(model, device), pairs, steps, seed), pairs)[0] - shadow
+        latents = encode(backend, pairs)
+        others = remove(backend, pairs, steps, seed, other_pictures(latents))
+        worth, common = errors(others, pairs)[0] - shadow, common_share(latents)
+        if frozen is not None:
+            gap, gap_shadow = gaps(latents, encode_clean(frozen, pairs), pairs.mask)
     decibels, sharp = psnr(removed, pairs.clean), sharpness(removed, pairs)
-    return Validation(shadow, non_shadow, everywhere, decibels, sharp, deviation, worth)
+    return Validation(shadow, non_shadow, everywhere, decibels, sharp, worth, common, gap, gap_shadow)
 
 
 def describe(scores: Validation) -> str:
@@ -61,28 +72,26 @@ def describe(scores: Validation) -> str:
     return (
         f"LAB error {scores.shadow:.2f} in the shadow, {scores.non_shadow:.2f} outside, "
         f"{scores.all:.2f} in all; {scores.psnr:.2f} dB; sharpness {scores.sharpness:.2f}; "
-        f"latent deviation {scores.latent_deviation:.3f}, worth {scores.latent_worth:+.2f}"
+        f"latent worth {scores.latent_worth:+.2f}, common {scores.latent_common:.2f}, "
+        f"gap {scores.latent_gap:.2f}, in the shadow {scores.latent_gap_shadow:.2f}"
     )
 
 
-class WithoutLatent(TorchBackend):
-    """A backend whose latent is replaced by its mean, which is 0 since the guide standardises it."""
+def remove(
+    backend: TorchBackend, pairs: Pairs, steps: int, seed: int, guidance: Tensor | None = None
+) -> Tensor:
+    """(N, 3, H, W) of 8 bits: the network's own output, from noise that depends on the picture's number.
 
-    def encode(self, picture: Array, mask: Array) -> Array | None:
-        """The guidance, without anything that it could say."""
-        guidance = super().encode(picture, mask)
-        return None if guidance is None else guidance * 0.0
-
-
-def remove(backend: TorchBackend, pairs: Pairs, steps: int, seed: int) -> Tensor:
-    """(N, 3, H, W) of 8 bits: the network's own output, from noise that depends on the picture's number."""
+    The guidance is the encoder's, unless it is given (N, C, H, W).
+    """
     outputs = []
     for first in range(0, len(pairs.picture), CHUNK):
         picture = pairs.picture[first : first + CHUNK].float() / 127.5 - 1
         mask = network_mask(pairs.mask[first : first + CHUNK])
         numbers = torch.arange(first, first + len(picture), device=picture.device)
         noise = Draws(seed, numbers).normal("validation", *picture.shape[1:])
-        denoise, schedule = condition(backend, picture, mask), backend.config.schedule
+        given = None if guidance is None else guidance[first : first + CHUNK]
+        denoise, schedule = condition(backend, picture, mask, given), backend.config.schedule
         if backend.config.unconditional:
             rng = torch.Generator(picture.device).manual_seed(seed + first)
             walk = repaint(denoise, noise, schedule, schedule.times(steps), picture, mask, rng=rng)
@@ -93,12 +102,42 @@ def remove(backend: TorchBackend, pairs: Pairs, steps: int, seed: int) -> Tensor
     return torch.cat(outputs)
 
 
+def encode(backend: TorchBackend, pairs: Pairs) -> Tensor:
+    """(N, 1, H, W): the latent E(x, m) of every pair."""
+    latents = []
+    for first in range(0, len(pairs.picture), CHUNK):
+        part = slice(first, first + CHUNK)
+        latents.append(
+            backend.encode(pairs.picture[part].float() / 127.5 - 1, network_mask(pairs.mask[part]))
+        )
+    return torch.cat([latent for latent in latents if latent is not None])
+
+
 @torch.no_grad()
-def latent_deviation(model: LFGDiffusion, pairs: Pairs) -> float:
-    """Mean over pictures of the latent's spatial standard deviation, as the guide's U-Net puts it out."""
-    assert model.guide is not None
-    picture, mask = pairs.picture[:CHUNK].float() / 127.5 - 1, network_mask(pairs.mask[:CHUNK])
-    return float(model.guide.unet(torch.cat([picture, mask], dim=1)).std(dim=(1, 2, 3)).mean())
+def encode_clean(frozen: Guide, pairs: Pairs) -> Tensor:
+    """(N, 1, H, W): E*(y_0, 0) of every pair."""
+    latents = []
+    for first in range(0, len(pairs.clean), CHUNK):
+        clean = pairs.clean[first : first + CHUNK].float() / 127.5 - 1
+        latents.append(frozen(clean, torch.zeros_like(clean[:, :1])))
+    return torch.cat(latents)
+
+
+def other_pictures(latents: Tensor) -> Tensor:
+    """(N, …) → the same, each picture with the latent of the one half the set away: one of another scene."""
+    return latents.roll(len(latents) // 2, dims=0)
+
+
+def common_share(latents: Tensor) -> float:
+    """(N, 1, H, W) → variance over the pixels of the mean picture, to the variance over all pixels."""
+    return float(latents.mean(dim=0).var() / latents.var().clamp(min=1e-12))
+
+
+def gaps(latents: Tensor, clean: Tensor, mask: Tensor) -> tuple[float, float]:
+    """Mean squared difference of (N, 1, H, W), to the variance of `clean`: everywhere, and under the mask."""
+    squares = (latents - clean).square()
+    everywhere, inside = squares.mean(), (squares * mask).sum() / mask.sum().clamp(min=1)
+    return tuple((torch.stack([everywhere, inside]) / clean.var().clamp(min=1e-12)).tolist())
 
 
 def errors(removed: Tensor, pairs: Pairs) -> tuple[float, float, float]:
