@@ -11,9 +11,6 @@ from deshadow.data.augment import (
     Augmentation,
     Pairs,
     augment,
-    dilate,
-    erode,
-    kernel_for,
     vary,
 )
 from deshadow.data.keyed import Draws
@@ -127,20 +124,6 @@ def test_results_are_laid_out_channels_last() -> None:
     varied = augment(pairs(4), Draws(0, torch.arange(4)), 32)
     assert varied.picture.is_contiguous(memory_format=torch.channels_last)
     assert varied.clean.is_contiguous(memory_format=torch.channels_last)
-
-
-def test_dilation_widens_by_half_the_kernel_and_erosion_takes_it_back() -> None:
-    mask = torch.zeros(1, 1, 64, 64, dtype=torch.bool)
-    mask[..., 30:35, 30:35] = True
-    wide = dilate(mask, 21)
-    assert wide.dtype == torch.bool
-    assert wide[0, 0, 32].nonzero().flatten().tolist() == list(range(20, 45))
-    assert torch.equal(erode(wide, 21), mask)
-
-
-@pytest.mark.parametrize(("size", "kernel"), [(256, 21), (512, 41), (128, 11), (640, 51), (16, 3)])
-def test_the_kernel_grows_with_the_size(size: int, kernel: int) -> None:
-    assert kernel_for(size) == kernel
 
 
 def test_a_crop_larger_than_the_picture_is_refused() -> None:

@@ -3,9 +3,9 @@ import pytest
 from scenes import scene
 
 from deshadow.evaluation.baselines import region_gain, statistics_transfer, unchanged
-from deshadow.evaluation.metrics import lab_difference
 from deshadow.image.colour import encode, lab, linear
 from deshadow.image.morphology import dilate
+from deshadow.metrics.scores import lab_difference
 
 METHODS = [unchanged, region_gain, statistics_transfer]
 
@@ -25,14 +25,14 @@ def wall(gains: tuple[float, float]) -> tuple[np.ndarray, np.ndarray, np.ndarray
 def test_a_gain_restores_shadows_of_different_depth_each_by_its_own() -> None:
     picture, mask, clean = wall((0.2, 0.5))
     result = region_gain(picture, mask)
-    core = dilate(255 - mask, 15) == 0  # the feathered edge apart
+    core = dilate(255 - mask, 7) == 0  # the feathered edge apart
     assert lab_difference(picture, clean, core) > 30
     assert lab_difference(result, clean, core) < 2
 
 
 def test_a_gain_fades_over_the_edge_and_leaves_the_rest_alone() -> None:
     picture, mask, _ = wall((0.2, 0.5))
-    far = dilate(mask, 31) == 0
+    far = dilate(mask, 15) == 0
     np.testing.assert_array_equal(region_gain(picture, mask)[far], picture[far])
 
 
@@ -64,12 +64,3 @@ def test_a_black_shadow_and_one_without_texture_stay_finite() -> None:
     black = np.where(mask[..., None] > 0, np.uint8(0), picture)
     for method in METHODS:
         assert method(black, mask).shape == picture.shape
-
-
-def test_dilation_is_a_square_around_every_pixel() -> None:
-    mask = np.where(np.random.default_rng(0).random((40, 50)) > 0.99, np.uint8(255), np.uint8(0))
-    expected = np.zeros_like(mask)
-    for row, column in np.argwhere(mask):
-        expected[max(row - 10, 0) : row + 11, max(column - 10, 0) : column + 11] = 255
-    np.testing.assert_array_equal(dilate(mask, 21), expected)
-    np.testing.assert_array_equal(dilate(mask, 1), mask)

@@ -34,7 +34,7 @@ class Spy:
 NO_GUIDE = replace(preset("tiny"), guidance="none", fusion="none", predicts="correction")
 
 
-def test_the_network_gets_the_picture_at_256_and_the_mask_widened_by_21() -> None:
+def test_the_network_gets_the_picture_at_256_and_the_mask_dilated_by_21() -> None:
     picture, mask, _ = scene(120, 200)
     spy = Spy(NO_GUIDE)
     result = network(spy, Sampling(2))(picture, mask, "a")
@@ -42,14 +42,14 @@ def test_the_network_gets_the_picture_at_256_and_the_mask_widened_by_21() -> Non
     assert len(spy.seen) == 2
     _, seen, seen_mask = spy.seen[0]
     np.testing.assert_allclose(seen[0].transpose(1, 2, 0), small / 127.5 - 1, atol=1e-6)
-    np.testing.assert_array_equal(seen_mask[0, 0] * 255, dilate(nearest(mask, 256, 256), 21))
+    np.testing.assert_array_equal(seen_mask[0, 0] * 255, dilate(nearest(mask, 256, 256), 10))
     # No correction to the picture is the picture, to the last level.
     np.testing.assert_array_equal(result, small)
 
 
 def test_the_mask_does_not_grow_into_another_shadow() -> None:
     picture, mask, _ = scene(256, 256)
-    grown = dilate(mask, 21) > 0
+    grown = dilate(mask, 10) > 0
     stays = (mask == 0) & (np.arange(256) > 100)
     assert (grown & stays).any()
     spy = Spy(NO_GUIDE)
@@ -78,11 +78,11 @@ def test_palette_never_looks_at_the_mask() -> None:
     np.testing.assert_array_equal(remove(picture, mask, "a"), remove(picture, 255 - mask, "a"))
 
 
-def test_repaint_keeps_the_picture_outside_the_widened_mask_and_makes_anew_what_is_inside() -> None:
+def test_repaint_keeps_the_picture_outside_the_dilated_mask_and_makes_anew_what_is_inside() -> None:
     picture, mask, _ = scene()
     spy = Spy(unconditional(preset("tiny")))
     result = network(spy, Sampling(6, jump=2, resamplings=3))(picture, mask, "a")
-    hole = dilate(nearest(mask, 256, 256), 21) > 0
+    hole = dilate(nearest(mask, 256, 256), 10) > 0
     small = bicubic(picture, 256, 256)
     np.testing.assert_array_equal(result[~hole], small[~hole])
     assert np.abs(result[hole].astype(int) - small[hole]).mean() > 20

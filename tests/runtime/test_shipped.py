@@ -45,7 +45,7 @@ def removed(backend: Backend) -> np.ndarray:
     picture, mask, _ = scene()
     shadow = picture.transpose(2, 0, 1)[None] / np.float32(127.5) - 1
     noise = np.random.default_rng(0).standard_normal(shadow.shape).astype(np.float32)
-    hole = dilate(mask, 21)[None, None] / np.float32(255)
+    hole = dilate(mask, 10)[None, None] / np.float32(255)
     clean = sample(condition(backend, shadow, hole), noise, backend.config.schedule, steps=1)
     pixels: np.ndarray = ((clean[0].transpose(1, 2, 0) + 1) * 127.5).round().clip(0, 255).astype(np.uint8)
     return pixels

@@ -138,25 +138,3 @@ def tone(picture: Tensor, gains: Tensor) -> Tensor:
     """8-bit pictures (B, 3, H, W) under `gains` (B, 3) of linear light, as sRGB in [0, 1]."""
     table = encode(linear(torch.arange(256, device=picture.device) / 255) * gains[..., None])
     return table.gather(2, picture.long().flatten(2)).view(picture.shape)
-
-
-def dilate(mask: Tensor, kernel: int) -> Tensor:
-    """Widen a mask (B, 1, H, W), bool or float, by a square of `kernel` pixels, rounded up to odd."""
-    half = kernel // 2
-    value = mask.float()
-    value = F.max_pool2d(
-        F.max_pool2d(value, (2 * half + 1, 1), 1, (half, 0)), (1, 2 * half + 1), 1, (0, half)
-    )
-    return value > 0.5 if mask.dtype == torch.bool else value
-
-
-def erode(mask: Tensor, kernel: int) -> Tensor:
-    """Narrow a mask (B, 1, H, W) as `dilate` widens it; beyond the border counts as masked."""
-    if mask.dtype == torch.bool:
-        return ~dilate(~mask, kernel)
-    return 1 - dilate(1 - mask, kernel)
-
-
-def kernel_for(size: int, at_256: int = 21) -> int:
-    """Odd kernel, 3 or more, that is at `size` what `at_256` is at 256 pixels; the paper takes k = 21."""
-    return 2 * max(1, round(at_256 // 2 * size / 256)) + 1

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from deshadow.data.augment import dilate, erode, kernel_for
 from deshadow.data.keyed import Draws
 from deshadow.data.synth.penumbra import binomial, resize
+from deshadow.image.morphology import dilate, dilation_radius, erode
 
 
 @dataclass(frozen=True)
@@ -54,14 +54,15 @@ def spoil(mask: Tensor, draws: Draws, chosen: Sloppiness = DEFAULT) -> Tensor:
 def widened(mask: Tensor, draws: Draws, size: int) -> Tensor:
     """Widen each mask by one of three lengths."""
     choice = draws.integers("sloppy/wide", 1, 1, 1, high=3)
-    first, second, third = (dilate(mask, kernel_for(size, kernel)) for kernel in (9, 21, 37))
+    first, second, third = (dilate(mask, dilation_radius(size, size, at_256)) for at_256 in (4, 10, 18))
     return torch.where(choice == 0, first, torch.where(choice == 1, second, third))
 
 
 def narrowed(mask: Tensor, draws: Draws, size: int) -> Tensor:
     """Narrow each mask by one of two lengths."""
     choice = draws.chance("sloppy/thin", 1, 1, 1, of=0.6)
-    return torch.where(choice, erode(mask, kernel_for(size, 3)), erode(mask, kernel_for(size, 9)))
+    thin, thinner = (erode(mask, dilation_radius(size, size, at_256)) for at_256 in (1, 4))
+    return torch.where(choice, thin, thinner)
 
 
 def ragged(mask: Tensor, draws: Draws) -> Tensor:

@@ -25,12 +25,12 @@ def region_gain(picture: Pixels, mask: Pixels) -> Pixels:
     light = linear(picture)
     lit = mask == 0
     side = max(mask.shape)
-    ring, edge = 2 * (side // 16) + 1, side / 170
+    ring, edge = side // 16, side / 170
     shadows = _shadows(mask)
     gains = np.ones((len(shadows) + 1, 3))
     names = np.zeros(mask.shape, np.intp)
     for name, shadow in enumerate(shadows, start=1):
-        around = (dilate(np.where(shadow, np.uint8(255), np.uint8(0)), ring) > 0) & lit
+        around = dilate(shadow, ring) & lit
         names[shadow] = name
         if around.any():
             inside = np.maximum(light[shadow].mean(axis=0), 1e-4)

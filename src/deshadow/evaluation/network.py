@@ -10,14 +10,11 @@ from numpy.typing import NDArray
 from deshadow.diffusion.arrays import FloatArray
 from deshadow.diffusion.sampling import repaint, sample
 from deshadow.evaluation.methods import Remove, Stays
-from deshadow.image.morphology import dilate
+from deshadow.image.morphology import dilate, dilation_radius
 from deshadow.image.resize import SIDE, bicubic, nearest
 from deshadow.runtime.backends import Backend, condition
 
 Pixels = NDArray[np.uint8]
-
-DILATION = 21
-"""Side of the square that masks are widened by before the network sees them (Sec. 4)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +40,7 @@ def network(backend: Backend, sampling: Sampling) -> Remove:
     def remove(picture: Pixels, mask: Pixels, name: str, stays: Stays = None) -> Pixels:
         small = bicubic(picture, SIDE, SIDE).transpose(2, 0, 1)[None]
         own = nearest(mask, SIDE, SIDE)
-        hole = dilate(own, DILATION)
+        hole = dilate(own, dilation_radius(SIDE, SIDE))
         if stays is not None:  # as in the whole path, a mask does not grow into another shadow
             hole[(nearest(stays.astype(np.uint8), SIDE, SIDE) > 0) & (own == 0)] = 0
         shadow: FloatArray = small / np.float32(127.5) - 1

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from deshadow.image.morphology import dilate
+from deshadow.image.morphology import dilate, erode
 
 Pixels = NDArray[np.uint8]
 
@@ -15,12 +15,12 @@ MARGIN = 8
 
 def grown(mask: Pixels) -> Pixels:
     """(H, W) of 0 and 255 → the same, wider on all sides."""
-    return dilate(mask, 2 * MARGIN + 1)
+    return dilate(mask, MARGIN)
 
 
 def shrunk(mask: Pixels) -> Pixels:
     """(H, W) of 0 and 255 → the same, narrower on all sides but those of the frame."""
-    return 255 - dilate(255 - mask, 2 * MARGIN + 1)
+    return erode(mask, MARGIN)
 
 
 def boxed(mask: Pixels) -> Pixels:

@@ -1,4 +1,4 @@
-"""Fields over a picture, in numpy and Pillow alone: resized, averaged, widened, fitted to one another."""
+"""Fields over a picture, in numpy and Pillow alone: resized, averaged, fitted to one another."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,21 +42,6 @@ def smooth(field: Field, sigma: float) -> Field:
     for _ in range(3 if radius else 0):
         field = box(field, radius)
     return field
-
-
-def widened(field: Field, radius: int) -> Field:
-    """(H, W) → the largest value within squares of 2 · radius + 1 pixels."""
-    for axis in range(2):
-        field = np.moveaxis(field, axis, 0)
-        reach = min(radius, max(len(field) - 1, 0))
-        span = 1  # pixels that each value stands for, itself and those after it
-        line = np.concatenate([np.repeat(field[:1], reach, 0), field, np.repeat(field[-1:], reach, 0)])
-        while span < 2 * reach + 1:
-            step = min(span, 2 * reach + 1 - span)
-            line = np.maximum(line[:-step], line[step:])
-            span += step
-        field = np.moveaxis(line, 0, axis)
-    return np.ascontiguousarray(field)
 
 
 def explained(guide: Field, field: Field, radius: int, least: float) -> tuple[Field, Field]:

@@ -1,21 +1,57 @@
-"""Masks made wider."""
+"""Dilation and erosion of masks by squares, for numpy and torch, and the paper's dilation at any size."""
+
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+if TYPE_CHECKING:
+    import torch
 
-def dilate(mask: NDArray[np.uint8], kernel: int) -> NDArray[np.uint8]:
-    """(H, W) of 0 and 255 → the same, 255 wherever a square of this odd side meets the mask."""
-    assert kernel % 2 == 1
-    wide = mask > 0
-    for _ in range(2):
-        wide = _down(wide, kernel // 2).T
-    return np.where(wide, np.uint8(255), np.uint8(0))
+Mask = TypeVar("Mask", NDArray[Any], "torch.Tensor")
+"""A numpy array (H, W) or a torch tensor (B, 1, H, W), of booleans or numbers."""
 
 
-def _down(inside: NDArray[np.bool_], radius: int) -> NDArray[np.bool_]:
-    """Whether anything lies within the radius along each column: a difference of running counts."""
-    counts = np.pad(inside, ((radius + 1, radius), (0, 0))).cumsum(axis=0, dtype=np.int32)
-    reach = 2 * radius + 1
-    met: NDArray[np.bool_] = counts[reach:] > counts[:-reach]
-    return met
+def dilation_radius(height: int, width: int, at_256: int = 10) -> int:
+    """The radius by which the network's mask is dilated in a picture of this size, at least 1.
+
+    The paper dilates by a square of k = 21 pixels at 256 × 256 (Sec. 4): a radius of 10/256 of the shorter
+    side, which is the side that crops and windows are measured by. `at_256` is another radius at that size.
+    """
+    return max(1, round(at_256 * min(height, width) / 256))
+
+
+def dilate(mask: Mask, radius: int) -> Mask:
+    """The mask's largest value within a square of 2 · radius + 1 pixels around each pixel."""
+    if isinstance(mask, np.ndarray):
+        for axis in range(2):
+            mask = _largest_along(mask, radius, axis)
+        return np.ascontiguousarray(mask)
+    import torch
+    from torch.nn.functional import max_pool2d
+
+    side = 2 * radius + 1
+    value = max_pool2d(mask.float(), (side, 1), 1, (radius, 0))
+    value = max_pool2d(value, (1, side), 1, (0, radius))
+    return value > 0.5 if mask.dtype == torch.bool else value
+
+
+def erode(mask: Mask, radius: int) -> Mask:
+    """The mask's smallest value within each square; what lies beyond the picture does not count."""
+    if isinstance(mask, np.ndarray):
+        return -dilate(-mask, radius) if mask.dtype.kind == "f" else ~dilate(~mask, radius)
+    return -dilate(-mask, radius) if mask.is_floating_point() else ~dilate(~mask, radius)
+
+
+def _largest_along(mask: NDArray[Any], radius: int, axis: int) -> NDArray[Any]:
+    """The largest value within the radius along an axis: maxima over runs that double in length."""
+    lines = np.moveaxis(mask, axis, 0)
+    radius = min(radius, max(len(lines) - 1, 0))
+    # The repeated border adds no value that is not in the square anyway.
+    lines = np.concatenate([np.repeat(lines[:1], radius, 0), lines, np.repeat(lines[-1:], radius, 0)])
+    run = 1  # pixels whose maximum each value is: itself and those after it
+    while run < 2 * radius + 1:
+        step = min(run, 2 * radius + 1 - run)
+        lines = np.maximum(lines[:-step], lines[step:])
+        run += step
+    return np.moveaxis(lines, 0, axis)

@@ -10,7 +10,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from deshadow.image.filters import Field, box, widened
+from deshadow.image.filters import Field, box
+from deshadow.image.morphology import dilate
 from deshadow.removal.relight import Relighting, linear, log_luminance
 
 _NEAR, _FAR = 3, 10
@@ -69,7 +70,7 @@ def cast(light: Field, inside: NDArray[np.bool_], stays: NDArray[np.bool_] | Non
 
 def band(side: NDArray[np.bool_], near: int, far: int) -> NDArray[np.bool_]:
     """(h, w) → what lies more than `near` and at most `far` pixels beyond it."""
-    large, small = (widened(side.astype(np.float32), reach) > 0.5 for reach in (far, near))
+    large, small = (dilate(side.astype(np.float32), reach) > 0.5 for reach in (far, near))
     beyond: NDArray[np.bool_] = large & ~small
     return beyond
 

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from deshadow.image.filters import Field, box, fit_within, resized, widened
+from deshadow.image import morphology
+from deshadow.image.filters import Field, box, fit_within, resized
 from deshadow.image.regions import label
 
 Mask = NDArray[np.float32]
@@ -118,7 +119,7 @@ def reach(chosen: Chosen, dilate: int, feather: float) -> Field:
     height, width = chosen.mask.shape
     small = fit_within((height, width), SEEN)
     seen = resized(chosen.mask, *small, Image.Resampling.BOX).clip(0, 1)
-    wide = widened(seen, dilate)
+    wide = morphology.dilate(seen, dilate)
     radius = round(feather)
     if radius:
         # Half of a square that is centred on a straight border lies inside: there the fading begins.
@@ -138,7 +139,7 @@ def reach(chosen: Chosen, dilate: int, feather: float) -> Field:
 
 def seen_mask(chosen: Chosen, dilate: int, height: int, width: int) -> Mask:
     """(height, width): the mask as the network sees it, dilated as in training, without what is to stay."""
-    mask = widened(resized(chosen.mask, height, width, Image.Resampling.BOX).clip(0, 1), dilate)
+    mask = morphology.dilate(resized(chosen.mask, height, width, Image.Resampling.BOX).clip(0, 1), dilate)
     kept = seen_barrier(chosen, height, width)
     return mask if kept is None else np.where(kept, np.float32(0), mask)
 
@@ -179,7 +180,7 @@ def _unit(values: NDArray[np.generic]) -> Mask:
 
 def _enlarged(labels: Labels, height: int, width: int) -> Labels:
     """Each pixel takes its small pixel's number; just beyond a shadow, that of the shadow beside it."""
-    grown = widened(labels.astype(np.float32), 1).astype(np.int32)
+    grown = morphology.dilate(labels.astype(np.float32), 1).astype(np.int32)
     grown = np.where(labels > 0, labels, grown)
     rows, columns = (
         np.arange(size) * before // size for before, size in zip(labels.shape, (height, width), strict=True)

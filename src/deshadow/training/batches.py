@@ -12,7 +12,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from deshadow.data.augment import Augmentation, Pairs, augment, dilate, kernel_for, vary
+from deshadow.data.augment import Augmentation, Pairs, augment, vary
 from deshadow.data.keyed import Draws
 from deshadow.data.pairs.find import find
 from deshadow.data.pairs.sample import Sample, Triplet
@@ -22,6 +22,7 @@ from deshadow.data.synth.banks import open_banks
 from deshadow.data.synth.occluders import Occluders
 from deshadow.data.synth.recipe import PRESETS
 from deshadow.data.synth.triplets import choose_backgrounds, shade
+from deshadow.image.morphology import dilate, dilation_radius
 from deshadow.training.objectives import Batch
 from deshadow.training.options import Options
 
@@ -173,8 +174,8 @@ def banks(options: Options, device: torch.device, margin: float) -> tuple[Tensor
 
 
 def network_mask(mask: Tensor) -> Tensor:
-    """(B, 1, H, W) bool → floats, dilated with k = 21 at 256 pixels as the paper does."""
-    return dilate(mask, kernel_for(min(mask.shape[-2:]))).float()
+    """(B, 1, H, W) bool → floats: the mask dilated as the paper does."""
+    return dilate(mask, dilation_radius(*mask.shape[-2:])).float()
 
 
 def seen_mask(mask: Tensor, stays: Tensor, draws: Draws) -> Tensor:

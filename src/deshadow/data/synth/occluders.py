@@ -6,9 +6,9 @@ from enum import IntEnum
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from deshadow.data.keyed import Draws
+from deshadow.image.morphology import erode
 
 ANCHORS = 32
 CHUNK = 64
@@ -69,7 +69,7 @@ def outline_points(silhouettes: Tensor) -> Tensor:
     points = []
     for start in range(0, len(silhouettes), CHUNK):
         solid = (silhouettes[start : start + CHUNK] > 127).float()
-        edge = solid - (1 - F.max_pool2d(1 - solid, 3, 1, 1))
+        edge = solid - erode(solid, 1)
         index = torch.arange(start, start + len(solid), device=solid.device)
         order = Draws(0, index).uniform("outline", height * width)
         # Outline first, then whatever is solid, then anything: a blank silhouette still has points.
