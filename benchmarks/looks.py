@@ -14,9 +14,9 @@ from skimage import color, data
 from skimage.filters import gaussian
 
 import deshadow
-from deshadow.evaluation.metrics import score
-from deshadow.evaluation.pooling import sharpness
 from deshadow.image.colour import encode, linear
+from deshadow.metrics.pooling import sharpness
+from deshadow.metrics.scores import score
 
 PHOTOS = ("astronaut", "brick", "chelsea", "coffee", "grass", "gravel", "hubble_deep_field", "rocket")
 LIGHTS = {"deep": (0.28, 0.32, 0.38), "faint": (0.5, 0.55, 0.6)}

@@ -18,10 +18,10 @@ from without_torch import WITHOUT_TORCH
 
 from deshadow.data.pairs.find import find
 from deshadow.evaluation.methods import Request, build
-from deshadow.evaluation.metrics import lab_difference
 from deshadow.evaluation.protocol import choose, evaluate
 from deshadow.evaluation.record import as_dict, as_json
 from deshadow.evaluation.run import Outputs, run
+from deshadow.metrics.scores import lab_difference
 from deshadow.nn.config import ModelConfig
 from deshadow.runtime.checkpoint import save
 

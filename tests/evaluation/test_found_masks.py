@@ -76,7 +76,9 @@ def test_the_pixels_of_a_set_are_pooled_and_those_of_each_picture_are_kept(scene
     assert figures["iou"] == pytest.approx(both / either)
     one_by_one = [(taken & truth).sum() / (taken | truth).sum() for taken, truth in expected]
     assert figures["iou_per_picture"] == pytest.approx(np.mean(one_by_one))
-    assert figures["balanced_error_rate"] == pytest.approx((figures["missed"] + figures["invented"]) / 2)
+    assert figures["balanced_error_rate"] == pytest.approx(
+        (figures["false_negative_rate"] + figures["false_positive_rate"]) / 2
+    )
 
 
 @pytest.mark.usefixtures("opened")

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from oracles import blob, darkened, detailed, unit
 
-from deshadow.evaluation.metrics import gradient_energy, lab_difference
 from deshadow.image.colour import lab
 from deshadow.image.filters import fit_within
 from deshadow.image.luminance import blur
+from deshadow.metrics.scores import gradient_energy, lab_difference
 from deshadow.removal import relight
 
 LEFT = (0.2, 0.24, 0.32)

@@ -11,8 +11,8 @@ from oracles import Oracle, answer, blob, darkened, detailed, lighten, unit
 from PIL import Image
 
 from deshadow.diffusion.arrays import Array
-from deshadow.evaluation.metrics import gradient_energy, lab_difference
 from deshadow.image.colour import lab
+from deshadow.metrics.scores import gradient_energy, lab_difference
 from deshadow.removal import windows
 from deshadow.removal.modes import Progress
 from deshadow.removal.options import Options, options_from

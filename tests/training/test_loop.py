@@ -16,10 +16,10 @@ from PIL import Image
 
 from deshadow.data.augment import Pairs
 from deshadow.data.keyed import Draws
-from deshadow.evaluation.metrics import score
-from deshadow.evaluation.pooling import sharpness
 from deshadow.image import colour
 from deshadow.image.light import lab
+from deshadow.metrics.pooling import sharpness
+from deshadow.metrics.scores import score
 from deshadow.nn.config import preset
 from deshadow.nn.lfg import LFGDiffusion
 from deshadow.runtime import checkpoint

@@ -13,11 +13,10 @@ from rich.progress import track
 from rich.table import Table
 
 from deshadow.data.pairs.find import Problem, Sample
-from deshadow.evaluation.detection import Confusion, confusion
-from deshadow.evaluation.pooling import mean
-from deshadow.evaluation.record import known
 from deshadow.evaluation.report.table import number
 from deshadow.image.resize import SIDE, bicubic, nearest
+from deshadow.metrics.detection import Confusion, confusion
+from deshadow.metrics.pooling import mean, none_for_nan
 from deshadow.nn.layout import detector_cost
 from deshadow.runtime.backends import Detector
 
@@ -100,10 +99,10 @@ def as_json(finding: Finding, about: dict[str, Any]) -> str:
     found = {
         **about,
         "images": len(finding.pictures),
-        **known(figures(finding)),
+        **none_for_nan(figures(finding)),
         "pictures": [
             {"name": each.name, "split": each.split, "seconds": round(each.seconds, 4)}
-            | known(_rates(each.pixels))
+            | none_for_nan(_rates(each.pixels))
             for each in finding.pictures
         ],
         "problems": [asdict(problem) for problem in finding.problems],
@@ -119,8 +118,8 @@ def show(finding: Finding) -> None:
         "IoU": number(found["iou"], 3),
         "IoU per\npicture": number(found["iou_per_picture"], 3),
         "BER\n(%)": number(found["balanced_error_rate"]),
-        "missed\n(%)": number(found["missed"]),
-        "invented\n(%)": number(found["invented"]),
+        "false neg.\n(%)": number(found["false_negative_rate"]),
+        "false pos.\n(%)": number(found["false_positive_rate"]),
         "params\n(M)": f"{finding.parameters / 1e6:.2f}",
         "time\n(s)": number(found["seconds_per_picture"], 3),
     }
@@ -140,6 +139,6 @@ def _rates(pixels: Confusion) -> dict[str, float]:
     return {
         "iou": pixels.iou,
         "balanced_error_rate": pixels.balanced_error_rate,
-        "missed": pixels.miss_rate,
-        "invented": pixels.invention_rate,
+        "false_negative_rate": pixels.false_negative_rate,
+        "false_positive_rate": pixels.false_positive_rate,
     }

@@ -16,10 +16,9 @@ from rich.progress import track
 from deshadow.data.pairs.find import PairSet, Problem, Sample, Triplet
 from deshadow.data.pairs.statistics import dark_rate, shadow_fraction
 from deshadow.data.spread import spread
-from deshadow.evaluation.instances import InstanceScore, score_instance
 from deshadow.evaluation.methods import Method
-from deshadow.evaluation.metrics import Scores, score
 from deshadow.image.resize import SIDE, bicubic, nearest
+from deshadow.metrics.scores import InstanceScore, Scores, score, score_instance
 
 Pixels = NDArray[np.uint8]
 Perceptual = Callable[[Pixels, Pixels], float]

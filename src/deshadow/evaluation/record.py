@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from deshadow.evaluation.metrics import RegionScore, Scores
-from deshadow.evaluation.pooling import likeness, mean, pool, sharpness
 from deshadow.evaluation.protocol import Evaluation, PictureScore
+from deshadow.metrics.pooling import gradient_correlation, mean, none_for_nan, pool, sharpness
+from deshadow.metrics.scores import RegionScore, Scores
 
 
 def as_dict(evaluation: Evaluation) -> dict[str, Any]:
@@ -19,15 +19,15 @@ def as_dict(evaluation: Evaluation) -> dict[str, Any]:
         "method": evaluation.method.name,
         "note": evaluation.method.note,
         "images": len(evaluation.pictures),
-        "regions": {name: known(asdict(region)) for name, region in pool(small).items()},
-        "regions_native": {name: known(asdict(region)) for name, region in pool(native).items()},
+        "regions": {name: none_for_nan(asdict(region)) for name, region in pool(small).items()},
+        "regions_native": {name: none_for_nan(asdict(region)) for name, region in pool(native).items()},
         **_gradients(small, native),
         "counts": counts(evaluation),
         "parameters": evaluation.method.parameters,
-        **known({"seconds_per_picture": seconds(evaluation)}),
+        **none_for_nan({"seconds_per_picture": seconds(evaluation)}),
     }
     if instances:
-        found["instances"] = known(
+        found["instances"] = none_for_nan(
             {part: mean(getattr(each, part) for each in instances) for part in instances[0]._fields}
         )
     if any(each.lpips is not None for each in evaluation.pictures):
@@ -79,11 +79,11 @@ def _picture(picture: PictureScore) -> dict[str, Any]:
     }
     extra: dict[str, Any] = {}
     if picture.instance is not None:
-        extra["instance"] = known(picture.instance._asdict())
+        extra["instance"] = none_for_nan(picture.instance._asdict())
     if picture.lpips is not None:
         extra["lpips"] = picture.lpips
     return {
-        **known(plain),
+        **none_for_nan(plain),
         "seconds": round(picture.seconds, 4),
         "regions": _regions(picture.small),
         "regions_native": _regions(picture.native),
@@ -93,18 +93,18 @@ def _picture(picture: PictureScore) -> dict[str, Any]:
 
 
 def _gradients(small: Sequence[Scores], native: Sequence[Scores]) -> dict[str, Any]:
-    return known(
+    return none_for_nan(
         {
             "sharpness": sharpness(small),
             "sharpness_native": sharpness(native),
-            "likeness": likeness(small),
-            "likeness_native": likeness(native),
+            "gradient_correlation": gradient_correlation(small),
+            "gradient_correlation_native": gradient_correlation(native),
         }
     )
 
 
 def _regions(scores: Scores) -> dict[str, dict[str, Any]]:
-    return {name: known(_region(region)) for name, region in scores.regions.items()}
+    return {name: none_for_nan(_region(region)) for name, region in scores.regions.items()}
 
 
 def _region(score: RegionScore) -> dict[str, Any]:
@@ -116,12 +116,4 @@ def _region(score: RegionScore) -> dict[str, Any]:
         "psnr": score.psnr if score.pixels else math.nan,
         "psnr_region": score.psnr_region,
         "ssim": score.ssim if score.pixels else math.nan,
-    }
-
-
-def known(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The same for JSON: what is not a number becomes None."""
-    return {
-        name: None if isinstance(value, float) and math.isnan(value) else value
-        for name, value in values.items()
     }

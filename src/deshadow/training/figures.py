@@ -9,8 +9,8 @@ from typing import Any
 from torch import Tensor
 
 from deshadow.data.augment import Pairs
-from deshadow.evaluation.metrics import score
-from deshadow.evaluation.pooling import pool, sharpness
+from deshadow.metrics.pooling import pool, sharpness
+from deshadow.metrics.scores import score
 
 COLUMNS = ("LAB S", "LAB N", "LAB A", "PSNR S", "PSNR N", "PSNR A", "SSIM S", "sharpness")
 """What `cells` gives: in the shadow, outside it, everywhere."""

@@ -5,14 +5,14 @@ from html import escape
 from pathlib import Path
 
 from deshadow import __version__
-from deshadow.evaluation.metrics import REGIONS
-from deshadow.evaluation.pooling import headline, pool
 from deshadow.evaluation.protocol import Evaluation, Shown
 from deshadow.evaluation.published import TABLES, Published, Row, impossible
 from deshadow.evaluation.record import scores_of, seconds
 from deshadow.evaluation.report.gallery import MOST_ERROR, RAMP, data_uri, error_map
 from deshadow.evaluation.report.scatter import scatter
 from deshadow.evaluation.report.table import TITLES, count_line, millions, number
+from deshadow.metrics.pooling import headline, pool
+from deshadow.metrics.scores import REGIONS
 
 _STYLE = Path(__file__).with_name("page.css")
 _COLOURS = 6  # as many as the style has
@@ -49,8 +49,8 @@ def _tables(evaluations: Sequence[Evaluation]) -> str:
         '<p class="soft">LAB: mean absolute difference in CIE LAB, summed over the three channels, over all '
         "pixels of the region in the set; papers call this number RMSE. PSNR in dB and SSIM are those of the "
         "frame with everything outside the region black in both pictures, so a small region scores high. "
-        "Sharp: gradient energy in the shadow, result to truth; under 1 is blurred, over 1 is noisy. "
-        "Like: correlation of these gradients.</p>"
+        "Sharpness: gradient energy in the shadow, result over truth; under 1 is blurred, over 1 is noisy. "
+        "Correlation: of the gradients in the shadow with those of the truth.</p>"
         f"<h2>At native size</h2>{_scores(evaluations, native=True)}"
         '<p class="soft">A result of another size is resized to that of the truth, so a network that works '
         "at 256&nbsp;×&nbsp;256 loses here what it cannot draw.</p>"
@@ -101,7 +101,7 @@ def _table(body: str, sharp: bool) -> str:
     headings = '<th class="first">LAB ↓</th><th>PSNR ↑</th><th>SSIM ↑</th>' * 3
     return (
         f'<div class="scroll"><table><thead><tr><th></th>{groups}{last.format("", "") * sharp}</tr>'
-        f"<tr><th>method</th>{headings}{last.format('sharp → 1', 'like → 1') * sharp}</tr></thead>"
+        f"<tr><th>method</th>{headings}{last.format('sharpness → 1', 'correlation → 1') * sharp}</tr></thead>"
         f"<tbody>{body}</tbody></table></div>"
     )
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from deshadow.evaluation.metrics import REGIONS
-from deshadow.evaluation.pooling import headline, pool
 from deshadow.evaluation.protocol import Evaluation
 from deshadow.evaluation.record import counts, scores_of, seconds
+from deshadow.metrics.pooling import headline, pool
+from deshadow.metrics.scores import REGIONS
 
 TITLES = {"shadow": "shadow", "non_shadow": "non-shadow", "all": "all"}
 
@@ -46,7 +46,7 @@ def score_table(evaluations: Sequence[Evaluation], *, native: bool = False) -> T
         for place, heading in enumerate(("LAB", "PSNR", "SSIM")):
             title = TITLES[region] if place == 0 else ""
             table.add_column(f"{title}\n{heading}", justify="right", no_wrap=True)
-    for heading in ("sharp", "like"):
+    for heading in ("sharp", "corr."):
         table.add_column(f"\n{heading}", justify="right", no_wrap=True)
     for evaluation in evaluations:
         columns = headline(scores_of(evaluation, native))

@@ -2,13 +2,14 @@ import math
 
 import numpy as np
 import pytest
+import torch
 from scenes import scene
 from skimage.color import rgb2lab
 from skimage.filters import gaussian
 from skimage.metrics import peak_signal_noise_ratio, structural_similarity
 
-from deshadow.evaluation.metrics import Scores, lab_difference, psnr, score
-from deshadow.evaluation.pooling import likeness, pool, sharpness
+from deshadow.metrics.pooling import gradient_correlation, pool, sharpness
+from deshadow.metrics.scores import Scores, gradient_energy, lab_difference, lab_sums, psnr, score
 
 SSIM = {"gaussian_weights": True, "sigma": 1.5, "use_sample_covariance": False, "win_size": 11}
 
@@ -128,13 +129,24 @@ def test_the_difference_of_a_region_is_that_of_its_pixels() -> None:
     assert math.isnan(lab_difference(picture, truth, np.zeros_like(region)))
 
 
-def test_likeness_is_one_for_the_truth_at_any_contrast_and_near_nothing_for_noise() -> None:
+def test_the_gradient_correlation_is_one_for_the_truth_at_any_contrast_and_near_nothing_for_noise() -> None:
     _, mask, truth = scene()
     inside = mask > 0
     noise = np.random.default_rng(0).integers(0, 256, truth.shape, dtype=np.uint8)
     pale = (truth // 2 + 60).astype(np.uint8)
 
-    assert likeness([score(truth, truth, inside)]) == pytest.approx(1)
-    assert likeness([score(pale, truth, inside)]) > 0.95
-    assert abs(likeness([score(noise, truth, inside)])) < 0.1
-    assert math.isnan(likeness([score(truth, truth, np.zeros_like(inside))]))
+    assert gradient_correlation([score(truth, truth, inside)]) == pytest.approx(1)
+    assert gradient_correlation([score(pale, truth, inside)]) > 0.95
+    assert abs(gradient_correlation([score(noise, truth, inside)])) < 0.1
+    assert math.isnan(gradient_correlation([score(truth, truth, np.zeros_like(inside))]))
+
+
+def test_tensors_have_the_figures_of_arrays() -> None:
+    pictures = [scene(seed=seed) for seed in (0, 1)]
+    results, truths = (np.stack([rgb2lab(each[k]) for each in pictures]) for k in (0, 2))
+    inside = np.stack([each[1] > 0 for each in pictures])
+    by_array = gradient_energy(results[..., 0], truths[..., 0], inside)
+    one, other, mask = (torch.from_numpy(each) for each in (results, truths, inside))
+    assert gradient_energy(one[..., 0], other[..., 0], mask) == pytest.approx(by_array)
+    planes = (one - other).permute(0, 3, 1, 2)
+    assert lab_sums(planes, mask, channels=1) == pytest.approx(lab_sums(results - truths, inside))

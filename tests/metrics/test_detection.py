@@ -2,11 +2,11 @@ import math
 
 import numpy as np
 import pytest
+import torch
 from scenes import scene
 
-from deshadow.evaluation.detection import Confusion, confusion
-from deshadow.evaluation.instances import score_instance
-from deshadow.evaluation.metrics import lab_difference
+from deshadow.metrics.detection import Confusion, confusion
+from deshadow.metrics.scores import lab_difference, score_instance
 
 
 def test_detection_is_what_counting_pixels_gives() -> None:
@@ -16,6 +16,11 @@ def test_detection_is_what_counting_pixels_gives() -> None:
     found, missed = pairs.count((True, True)), pairs.count((False, True))
     invented, spared = pairs.count((True, False)), pairs.count((False, False))
     ours = confusion(mask, truth)
+    assert (
+        ours
+        == confusion(torch.from_numpy(mask), torch.from_numpy(truth))
+        == confusion(mask > 127, truth > 127)
+    )
     assert ours == Confusion(found, missed, invented, spared)
     hits = (found / (found + missed) + spared / (spared + invented)) / 2
     assert ours.balanced_error_rate == pytest.approx(100 * (1 - hits))

@@ -1,42 +1,43 @@
-"""From the figures of pictures to those of a set. Sums are exact, so the order of the pictures is nothing."""
+"""The figures of a set from those of its pictures. Sums are exact, so their order does not matter."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
 
-from deshadow.evaluation.metrics import REGIONS, RegionScore, Scores
+from deshadow.metrics.scores import REGIONS, RegionScore, Scores
 
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A set's figures in one region; nan where no picture has one."""
+    """The figures of a set in one region; nan where no picture has pixels there."""
 
     lab_mae: float
-    """The field's "RMSE": mean absolute LAB difference, summed over channels, over all pixels of the set."""
+    """Mean absolute LAB difference, summed over channels, over all pixels: what papers print as RMSE."""
     lab_rmse: float
     """The root of the mean squared LAB distance, over all pixels of the set."""
     lab_mae_per_picture: float
-    """As `lab_mae`, each picture counting alike."""
+    """The mean over pictures of their own `lab_mae`."""
     psnr: float
     psnr_region: float
     ssim: float
 
 
 def pool(scores: Sequence[Scores]) -> dict[str, Region]:
-    """The set's figures in each region; a picture counts where it has pixels of that region."""
+    """The figures of a set in each region; a picture counts where it has pixels of that region."""
     return {name: _pool_region([each.regions[name] for each in scores]) for name in REGIONS}
 
 
 def sharpness(scores: Iterable[Scores]) -> float:
-    """Gradient energy in the shadows, result to truth: 1 is as sharp as the truth, less is blurred."""
+    """Gradient energy in the shadows, result over truth: 1 is as sharp as the truth, below 1 is blurred."""
     pairs = [each.energy for each in scores]
     truth = math.fsum(energy.truth for energy in pairs)
     return math.fsum(energy.result for energy in pairs) / truth if truth else math.nan
 
 
-def likeness(scores: Iterable[Scores]) -> float:
-    """Correlation of the gradients in the shadows, result with truth: noise has energy too, but not this."""
+def gradient_correlation(scores: Iterable[Scores]) -> float:
+    """Correlation of the gradients in the shadows, result with truth: noise is sharp, but not correlated."""
     pairs = [each.energy for each in scores]
     result, truth = math.fsum(each.result for each in pairs), math.fsum(each.truth for each in pairs)
     shared = math.fsum(each.shared for each in pairs)
@@ -44,16 +45,24 @@ def likeness(scores: Iterable[Scores]) -> float:
 
 
 def headline(scores: Sequence[Scores]) -> list[float]:
-    """The columns of the tables: LAB error, PSNR and SSIM of each region in order, sharpness, likeness."""
+    """LAB error, PSNR and SSIM of each region in order, sharpness, gradient correlation: a row of a table."""
     regions = pool(scores)
     columns = ((regions[name].lab_mae, regions[name].psnr, regions[name].ssim) for name in REGIONS)
-    return [*chain.from_iterable(columns), sharpness(scores), likeness(scores)]
+    return [*chain.from_iterable(columns), sharpness(scores), gradient_correlation(scores)]
 
 
 def mean(values: Iterable[float]) -> float:
-    """The mean of those that are numbers; nan if none is."""
+    """The mean of the values that are not nan; nan if there are none."""
     known = [value for value in values if not math.isnan(value)]
     return math.fsum(known) / len(known) if known else math.nan
+
+
+def none_for_nan(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The same values with None in the place of nan and infinity, which JSON does not have."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in values.items()
+    }
 
 
 def _pool_region(scores: Sequence[RegionScore]) -> Region:

@@ -1,0 +1,1 @@
+"""Measures of results and of detected masks against the truth; training and evaluation share them."""
