@@ -136,8 +136,8 @@ def watch(address: str, seconds: float, told: Connection) -> None:
                 http.get(path)
                 page.append(time.monotonic() - began)
             metrics = http.get("/metrics").text.splitlines()
-            figure = next(line for line in metrics if line.startswith("deshadow_resident_memory_bytes"))
-            memory.append(int(figure.split()[1]))
+            figure = next(line for line in metrics if line.startswith("deshadow_process_resident_memory_bytes"))
+            memory.append(int(float(figure.split()[1])))
             time.sleep(0.25)
     told.send((page, memory))
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import httpx
 import numpy as np
-import uvicorn
 from numpy.typing import NDArray
 from PIL import Image
 from standin import StandIn
@@ -81,8 +80,7 @@ def serving(
     networks = networks or StandIn()
     settings = settings or Settings()
     app = create_app(networks, settings, page)
-    config = uvicorn.Config(app, port=0, log_config=None, ws="none", timeout_graceful_shutdown=3)
-    server = Server(config, app, address="", browser=False)
+    server = Server(app, address="", browser=False)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

@@ -26,7 +26,7 @@ def serve(
     """Open a page where you click or paint a shadow and it goes; also an HTTP API."""
     from deshadow.system.extras import require
 
-    require("web", "fastapi", "uvicorn", "python_multipart")
+    require("web", "fastapi", "uvicorn", "python_multipart", "prometheus_client")
     from deshadow.serve.settings import MIB, Settings
 
     settings = Settings(

@@ -90,7 +90,7 @@ def create_app(
     async def wrong(request: Request, error: RequestValidationError) -> JSONResponse:
         return answer(invalid(error.errors()))
 
-    guard = Guard(app, settings, house.metrics.answered, lambda: house.queue.stopping)
+    guard = Guard(app, settings, house.metrics.count_response, lambda: house.queue.stopping)
     return Application(house, guard, app)
 
 
@@ -119,8 +119,7 @@ def _about_routes(app: FastAPI, house: House) -> None:
     @app.get("/metrics", tags=["server"], response_class=PlainTextResponse, responses=fails())
     async def metrics() -> PlainTextResponse:
         """Figures in the text format of Prometheus."""
-        text = house.metrics.text(house.queue, house.store)
-        return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
+        return PlainTextResponse(house.metrics.text(), media_type="text/plain; version=0.0.4")
 
     @app.get("/api/openapi.json", include_in_schema=False)
     async def openapi() -> dict[str, Any]:

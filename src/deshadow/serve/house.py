@@ -26,7 +26,8 @@ class House:
         self.settings = settings
         self.metrics = Metrics()
         self.store = Store(settings.expire, settings.max_store)
-        self.queue = Queue(settings.queue, self.metrics.ended)
+        self.queue = Queue(settings.queue, self.metrics.count_task)
+        self.metrics.watch(self.queue, self.store)
         self._decoding = asyncio.Lock()  # one at a time: a photo is large once it is unpacked
 
     async def take_in(self, file: UploadFile, show: bool) -> Entry:

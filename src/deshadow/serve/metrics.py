@@ -1,69 +1,43 @@
-"""Figures for Prometheus, in its text format."""
+"""The server's figures for Prometheus, in a registry of their own."""
 
-import os
-import time
-from collections import Counter
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector, generate_latest
 
 from deshadow.serve.queue import Queue, Task
 from deshadow.serve.store import Store
 
 
 class Metrics:
-    """Counts since the start."""
+    """Counts requests and work since the start, and reads the queue, the store and the process when asked."""
 
     def __init__(self) -> None:
-        self._began = time.time()
-        self._answers: Counter[int] = Counter()
-        self._work: Counter[str] = Counter()
-        self._seconds = 0.0
+        self._registry = CollectorRegistry()
+        self._requests = self._counter("requests", "Requests answered, by HTTP status.", "status")
+        self._tasks = self._counter("work", "Tasks that ended, by how they ended.", "state")
+        self._seconds = self._counter("work_seconds", "Seconds spent on tasks.")
+        ProcessCollector(namespace="deshadow", registry=self._registry)
 
-    def answered(self, status: int) -> None:
-        """Count an answer."""
-        self._answers[status] += 1
+    def watch(self, queue: Queue, store: Store) -> None:
+        """Add the figures of the queue and the store, which are read at each request for the metrics."""
+        for name, meaning, read in (
+            ("queue_length", "Tasks that wait in the queue.", lambda: len(queue)),
+            ("queue_bound", "Tasks that may wait in the queue.", lambda: queue.bound),
+            ("photos", "Photos in the store.", lambda: len(store)),
+            ("store_bytes", "Bytes of all files in the store.", lambda: store.bytes),
+        ):
+            Gauge(f"deshadow_{name}", meaning, registry=self._registry).set_function(read)
 
-    def ended(self, task: Task) -> None:
-        """Count a piece of work."""
-        self._work[task.state] += 1
-        self._seconds += task.seconds
+    def count_response(self, status: int) -> None:
+        """Count a response of this HTTP status."""
+        self._requests.labels(status).inc()
 
-    def text(self, queue: Queue, store: Store) -> str:
-        """Everything, one figure a line."""
-        lines = [
-            *_family("requests_total", "counter", "Answers by status.", "status", dict(self._answers)),
-            *_family("work_total", "counter", "Work that has ended, by how.", "state", dict(self._work)),
-            *_figure("work_seconds_total", "counter", "Time spent at work.", self._seconds),
-            *_figure("queue_length", "gauge", "Pictures that wait.", len(queue)),
-            *_figure("queue_bound", "gauge", "Pictures that may wait.", queue.bound),
-            *_figure("photos", "gauge", "Photos held.", len(store)),
-            *_figure("store_bytes", "gauge", "Bytes of all files held.", store.bytes),
-            *_figure("start_time_seconds", "gauge", "When the server started.", self._began),
-        ]
-        memory = resident()
-        if memory is not None:
-            lines += _figure("resident_memory_bytes", "gauge", "Memory of the process.", memory)
-        return "\n".join(lines) + "\n"
+    def count_task(self, task: Task) -> None:
+        """Count a task that has ended."""
+        self._tasks.labels(task.state).inc()
+        self._seconds.inc(task.seconds)
 
+    def text(self) -> str:
+        """All figures in the text format of Prometheus."""
+        return generate_latest(self._registry).decode()
 
-def resident() -> int | None:
-    """Bytes of memory that this process holds, where the system tells."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    except OSError:
-        return None
-    return pages * os.sysconf("SC_PAGE_SIZE")
-
-
-def _figure(name: str, kind: str, meaning: str, value: float) -> list[str]:
-    return [*_head(name, kind, meaning), f"deshadow_{name} {value}"]
-
-
-def _family(name: str, kind: str, meaning: str, label: str, values: Mapping[Any, int]) -> list[str]:
-    rows = [f'deshadow_{name}{{{label}="{key}"}} {value}' for key, value in sorted(values.items(), key=str)]
-    return [*_head(name, kind, meaning), *rows]
-
-
-def _head(name: str, kind: str, meaning: str) -> list[str]:
-    return [f"# HELP deshadow_{name} {meaning}", f"# TYPE deshadow_{name} {kind}"]
+    def _counter(self, name: str, meaning: str, *labels: str) -> Counter:
+        return Counter(f"deshadow_{name}", meaning, labels, registry=self._registry)

@@ -5,16 +5,14 @@ import logging
 import socket
 import sys
 import threading
-import time
 import webbrowser
-from collections.abc import Iterator
 from types import FrameType
-from typing import Any
 from urllib.parse import quote
 
 import uvicorn
 
 from deshadow.serve.app import Application, create_app
+from deshadow.serve.connections import IdleTimeouts
 from deshadow.serve.settings import Settings
 from deshadow.serve.work import Networks
 
@@ -28,12 +26,27 @@ _CONNECTIONS = 500
 class Server(uvicorn.Server):
     """Tells the application to stop as soon as a signal comes: streams end only when the work does."""
 
-    def __init__(self, config: uvicorn.Config, app: Application, address: str, browser: bool) -> None:
+    def __init__(self, app: Application, address: str, browser: bool, port: int = 0) -> None:
+        timeouts = IdleTimeouts(app, app.house.settings.patience)
+        config = uvicorn.Config(
+            timeouts,
+            port=port,
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            ws="none",
+            lifespan="on",
+            timeout_graceful_shutdown=_GRACE,
+            limit_concurrency=_CONNECTIONS,
+        )
+        config.load()
+        config.http_protocol_class = timeouts.wrap(config.http_protocol_class)
         super().__init__(config)
         self._app = app
         self._address = address
         self._browser = browser
-        self._silent: dict[tuple[Any, Any], float] = {}
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, then say where."""
@@ -41,23 +54,6 @@ class Server(uvicorn.Server):
         print(self._address, flush=True)  # noqa: T201
         if self._browser:
             threading.Thread(target=webbrowser.open, args=[self._address], daemon=True).start()
-
-    async def on_tick(self, counter: int) -> bool:
-        """Once a second hang up on those who ask for nothing: they would keep the others out."""
-        if counter % 10 == 0:
-            now, patience = time.monotonic(), self._app.house.settings.patience
-            self._silent = {key: self._silent.get(key, now) for key in self._unasked()}
-            for (connection, _), since in self._silent.items():
-                if now - since > patience:
-                    connection.transport.close()
-        return await super().on_tick(counter)
-
-    def _unasked(self) -> Iterator[tuple[Any, Any]]:
-        """Connections without a request under way, each with its last one."""
-        connection: Any  # of one of the server's two implementations of HTTP, which agree in this
-        for connection in self.server_state.connections:
-            if connection.cycle is None or connection.cycle.response_complete:
-                yield connection, connection.cycle
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """End at a signal."""
@@ -73,22 +69,10 @@ def serve(remover: Networks, settings: Settings, browser: bool) -> None:
     logging.getLogger("python_multipart").setLevel(logging.ERROR)  # a client's broken body is no news
     listening = _listen(settings.host, settings.port)
     app = create_app(remover, settings)
-    config = uvicorn.Config(
-        app,
-        log_config=None,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        ws="none",
-        lifespan="on",
-        timeout_graceful_shutdown=_GRACE,
-        limit_concurrency=_CONNECTIONS,
-    )
     address = printed_address(settings, listening.getsockname()[1])
     try:
         with listening:
-            asyncio.run(Server(config, app, address, browser).serve([listening]))
+            asyncio.run(Server(app, address, browser).serve([listening]))
     finally:
         app.house.close()  # again, in case the start failed
 
