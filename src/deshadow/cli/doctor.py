@@ -17,7 +17,12 @@ _BASE = ("numpy", "pillow", "onnxruntime", "safetensors", "cyclopts", "rich")
 _EXTRAS = {
     "train": {"torch": "torch", "matplotlib": "matplotlib"},
     "export": {"torch": "torch", "onnx": "onnx", "onnxscript": "onnxscript"},
-    "web": {"fastapi": "fastapi", "uvicorn": "uvicorn", "python-multipart": "python_multipart"},
+    "web": {
+        "fastapi": "fastapi",
+        "uvicorn": "uvicorn",
+        "python-multipart": "python_multipart",
+        "prometheus-client": "prometheus_client",
+    },
     "heif": {"pillow-heif": "pillow_heif"},
     "raw": {"rawpy": "rawpy"},
 }
