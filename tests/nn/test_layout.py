@@ -44,7 +44,8 @@ def test_the_presets_are_as_large_as_they_should_be() -> None:
         name: sum(model_cost(preset(name), 256, 256).values(), Cost()) for name in ("paper", "light", "tiny")
     }
     assert sizes["paper"].parameters == pytest.approx(82.6e6, rel=0.01)
-    assert sizes["light"].parameters <= 20e6  # which 8 bits each bring under 26 MiB with all the rest
+    assert sizes["light"].parameters <= 23e6  # which 8 bits each bring under 26 MiB with all the rest
     assert sizes["tiny"].parameters == pytest.approx(1e6, rel=0.1)
     assert preset("paper").denoiser.fold == 1
-    assert preset("light").guide.base < preset("light").denoiser.base
+    light = model_cost(preset("light"), 256, 256)
+    assert light["guide"].parameters < light["denoiser"].parameters / 3

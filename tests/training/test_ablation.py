@@ -99,7 +99,7 @@ def test_the_tables_have_every_row_with_its_figures(whole: Path) -> None:
         assert row["sharpness"] > 0
         assert {*row["regions"]} == {"shadow", "non_shadow", "all"}
         alive = config(whole / row["row"]).guidance == "latent"
-        assert (row["latent_worth"] is not None) == (row["latent_deviation"] is not None) == alive
+        assert (row["latent_worth"] is not None) == (row["latent_gap"] is not None) == alive
     text = (whole / "tables.md").read_text()
     for row in found["Guidance (Tab. 4)"]:
         shadow = f"{row['regions']['shadow']['lab_mae']:.2f}"

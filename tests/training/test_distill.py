@@ -21,7 +21,7 @@ from deshadow.training.batches import open_source
 from deshadow.training.distill import Distillation, Taught, distill, parse
 from deshadow.training.figures import figures
 from deshadow.training.objectives import Batch
-from deshadow.training.state import STATE, WEIGHTS
+from deshadow.training.state import STATE, WEIGHTS, State
 from deshadow.training.validation import remove, validation_set
 
 TEACHER = ModelConfig(SMALL, SMALL, predicts="correction", fusion="map")
@@ -51,9 +51,13 @@ def batch() -> Batch:
     return Batch(picture, torch.ones(3, 1, 16, 16), clean, noise, torch.tensor([1, 400, 1000]))
 
 
+def begin(student: LFGDiffusion) -> State:
+    return State(student, student, torch.optim.AdamW(student.parameters()))
+
+
 def lesson(teacher: str, *more: str) -> Taught:
     chosen = options(teacher, Path("nowhere"), "--images", "8", *more)
-    return Taught(random_model(preset("tiny")), chosen, checkpoint.load(teacher))
+    return Taught(begin(random_model(preset("tiny"))), chosen, checkpoint.load(teacher))
 
 
 @pytest.mark.parametrize("predicts", ["noise", "correction"])
@@ -94,7 +98,7 @@ def test_a_student_that_gives_the_target_has_no_loss(teacher: str, predicts: Any
     student = Perfect(replace(preset("tiny"), predicts=predicts))
     for truth, low, high in ((1.0, 0.0, 1e-4), (0.5, 0.05, 1e3)):
         chosen = options(teacher, Path("nowhere"), "--images", "8", "--truth", str(truth))
-        taught = Taught(student, replace(chosen, student_steps=2), checkpoint.load(teacher))
+        taught = Taught(begin(student), replace(chosen, student_steps=2), checkpoint.load(teacher))
         assert low <= float(taught.joint_loss(images).denoiser) <= high
 
 

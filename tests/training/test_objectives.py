@@ -5,10 +5,10 @@ import torch
 from random_models import SMALL, random_model
 
 from deshadow.diffusion.prediction import diffuse
-from deshadow.image.light import lab
-from deshadow.nn.config import ModelConfig
+from deshadow.image.colour import lab
+from deshadow.nn.config import Fusion, LatentRange, ModelConfig
 from deshadow.nn.lfg import invariant_colour
-from deshadow.training.objectives import Batch, Criterion, Objective, detail
+from deshadow.training.objectives import Batch, Criterion, InvariantTarget, Objective, detail
 
 CONFIG = ModelConfig(SMALL, SMALL, predicts="noise")
 
@@ -17,6 +17,12 @@ def batch(seed: int = 0) -> Batch:
     generator = torch.Generator().manual_seed(seed)
     picture, clean, noise = torch.randn(3, 2, 3, 16, 16, generator=generator)
     return Batch(picture, torch.ones(2, 1, 16, 16), clean, noise, torch.tensor([100, 800]))
+
+
+def noisy_pictures(images: Batch) -> torch.Tensor:
+    """y_t of the batch."""
+    levels = torch.tensor([CONFIG.schedule.level(int(t)) for t in images.t]).float().view(2, 2, 1, 1, 1)
+    return diffuse(images.clean, images.noise, levels[:, 0], levels[:, 1])
 
 
 def test_the_simple_loss_is_eq_7_with_p2_weights() -> None:
@@ -54,9 +60,10 @@ def test_errors_under_the_mask_weigh_more_and_lab_is_added() -> None:
         torch.testing.assert_close(loss, expected.mean(), rtol=1e-4, atol=1e-5)
 
 
-def test_the_joint_loss_is_eq_11() -> None:
+@pytest.mark.parametrize("target", ["joint", "detached"])
+def test_the_joint_loss_is_eq_11(target: InvariantTarget) -> None:
     model, images = random_model(CONFIG), batch()
-    with_it = Criterion(model, Objective("l2", invariant=0.5)).joint_loss(images)
+    with_it = Criterion(model, Objective("l2", invariant=0.5, invariant_target=target)).joint_loss(images)
     without = Criterion(model, Objective("l2", invariant=0)).joint_loss(images)
     ours, clean = model.encode(images.picture, images.mask), model.encode(images.clean, images.mask * 0)
     assert ours is not None
@@ -65,8 +72,25 @@ def test_the_joint_loss_is_eq_11() -> None:
     torch.testing.assert_close(with_it.total, without.total + with_it.guide)
 
 
-def test_pretraining_sees_the_clean_picture_through_the_latent_alone() -> None:
-    # Eq. 12, blind: without the latent nothing of the clean picture would be left at the highest noise.
+@pytest.mark.parametrize("blind", [True, False])
+def test_the_loss_of_stage_one_is_eq_12(blind: bool) -> None:
+    # Of the clean picture alone, under E(y_0, 0); blind, the denoiser does not see y_0 itself.
+    model, images = random_model(CONFIG), batch()
+    losses = Criterion(model, Objective("l2", blind=blind)).pretraining_loss(images)
+
+    def loss(picture: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        seen = torch.zeros_like(images.clean) if blind else images.clean
+        output = model(noisy_pictures(images), images.t, seen, images.mask, model.encode(picture, mask))
+        return (output - images.noise).square().mean()
+
+    nothing = torch.zeros_like(images.mask)
+    torch.testing.assert_close(losses.total, loss(images.clean, nothing), rtol=1e-5, atol=1e-6)
+    for wrong in (loss(images.clean, images.mask), loss(images.picture, nothing)):
+        assert (losses.total - wrong).abs() > 1e-3
+    assert losses.guide == 0
+
+
+def test_stage_one_does_not_depend_on_the_shadow_picture() -> None:
     model, images = random_model(replace(CONFIG, predicts="clean")), batch()
     criterion = Criterion(model, Objective())
     other = images._replace(picture=images.picture + 1)
@@ -75,17 +99,52 @@ def test_pretraining_sees_the_clean_picture_through_the_latent_alone() -> None:
     assert literal.total != criterion.pretraining_loss(images).total
 
 
-def test_anchored_the_clean_latent_gets_no_gradient() -> None:
+@pytest.mark.parametrize("fusion", ["vector", "map"])
+@pytest.mark.parametrize("pretraining", [True, False])
+def test_fusion_is_fed_with_y_t(fusion: Fusion, pretraining: bool) -> None:
+    model, images, fed = random_model(replace(CONFIG, fusion=fusion)), batch(), []
+    assert model.fusion is not None
+    model.fusion.register_forward_pre_hook(lambda _, inputs: fed.append(inputs[0]))
+    Criterion(model, Objective(invariant=0))(images, pretraining)
+    assert len(fed) == 1
+    torch.testing.assert_close(fed[0], noisy_pictures(images))
+
+
+def test_the_frozen_target_is_compared_in_units_of_its_variance() -> None:
+    model, images, frozen = random_model(CONFIG), batch(), random_model(CONFIG, seed=1).guide
+    losses = Criterion(model, Objective("l2", invariant=0.5), frozen).joint_loss(images)
+    assert frozen is not None
+    ours, target = model.encode(images.picture, images.mask), frozen(images.clean, images.mask * 0)
+    assert ours is not None
+    expected = 0.5 * (ours - target).square().mean() / target.var(correction=0)
+    torch.testing.assert_close(losses.guide, expected, rtol=1e-4, atol=1e-6)
+    for wrong in (frozen(images.clean, images.mask), frozen(images.picture, images.mask * 0)):
+        assert (losses.guide - 0.5 * (ours - wrong).square().mean() / wrong.var()).abs() > 1e-3
+
+
+def test_the_invariant_loss_moves_the_encoder_and_not_the_frozen_one() -> None:
+    model, frozen = random_model(CONFIG), random_model(CONFIG, seed=1).guide
+    Criterion(model, Objective(), frozen).joint_loss(batch()).guide.backward()  # type: ignore[no-untyped-call]
+    assert model.guide is not None
+    assert frozen is not None
+    assert all(each.grad is not None and each.grad.any() for each in model.guide.parameters())
+    assert all(each.grad is None for each in frozen.parameters())
+    assert all(each.grad is None for each in model.denoiser.parameters())
+
+
+def test_detached_the_clean_latent_gets_no_gradient() -> None:
     model, images = random_model(CONFIG), batch()
     gradients = []
-    for anchored in (True, False):
+    targets: tuple[InvariantTarget, ...] = ("detached", "joint")
+    for target in targets:
         model.zero_grad()
-        Criterion(model, Objective(invariant=1, anchored=anchored)).joint_loss(images).guide.backward()  # type: ignore[no-untyped-call]
+        losses = Criterion(model, Objective(invariant_target=target)).joint_loss(images)
+        losses.guide.backward()  # type: ignore[no-untyped-call]
         assert model.guide is not None
         weight = model.guide.unet.stem.weight.grad
         assert weight is not None
         gradients.append(weight.clone())
-    # By hand: the anchored gradient is that with the clean latent held fixed.
+    # By hand: the gradient with the clean latent held fixed.
     model.zero_grad()
     ours, clean = model.encode(images.picture, images.mask), model.encode(images.clean, images.mask * 0)
     assert ours is not None
@@ -106,12 +165,20 @@ def test_estimators_learn_what_tab_4_gives_them(guidance: str) -> None:
     torch.testing.assert_close(losses.guide, (ours - truth).abs().mean())
 
 
-def test_the_latent_is_never_a_constant() -> None:
-    model, images = random_model(CONFIG), batch()
-    latent = model.encode(images.picture, images.mask)
-    assert latent is not None
-    torch.testing.assert_close(latent.mean(dim=(1, 2, 3)), torch.zeros(2), atol=1e-5, rtol=0)
-    torch.testing.assert_close(latent.std(dim=(1, 2, 3), correction=0), torch.ones(2), atol=1e-3, rtol=0)
+def test_the_latent_has_the_range_that_the_configuration_says() -> None:
+    images = batch()
+    latents = {}
+    ranges: tuple[LatentRange, ...] = ("free", "bounded", "standardised")
+    for kind in ranges:
+        latent = random_model(replace(CONFIG, latent_range=kind)).encode(images.picture, images.mask)
+        assert latent is not None
+        latents[kind] = latent
+    free, standardised = latents["free"], latents["standardised"]
+    assert free.abs().max() > 1
+    torch.testing.assert_close(latents["bounded"], free.tanh())
+    torch.testing.assert_close(standardised.mean(dim=(1, 2, 3)), torch.zeros(2), atol=1e-5, rtol=0)
+    deviation = standardised.std(dim=(1, 2, 3), correction=0)
+    torch.testing.assert_close(deviation, torch.ones(2), atol=1e-3, rtol=0)
 
 
 def test_detail_minds_how_strong_it_is_and_not_where_it_lies() -> None:
