@@ -9,7 +9,7 @@ from random_models import SMALL
 from skimage import data
 
 from deshadow.diffusion.arrays import Array
-from deshadow.image.colour import encode, linear
+from deshadow.image.colour import decode, encode, linear, quantise
 from deshadow.nn.config import ModelConfig
 
 Pixels = NDArray[np.uint8]
@@ -41,18 +41,16 @@ class Oracle:
 def darkened(clean: Pixels, shade: Floats, left: tuple[float, float, float]) -> Pixels:
     """(H, W, 3), (H, W) in [0, 1] → the picture with so much of its light left where the shade is 1."""
     share = 1 - shade[..., None] * (1 - np.asarray(left))
-    return encode(linear(clean) * share)
+    return quantise(encode(decode(clean) * share))
 
 
 def lighten(left: tuple[float, float, float]) -> Callable[[Floats, Floats], Floats]:
     """What undoes `darkened` wherever the mask is above one half."""
 
     def clean(picture: Floats, mask: Floats) -> Floats:
-        levels = ((picture + 1) / 2).clip(0, 1)
-        light = np.where(levels > 0.04045, ((levels + 0.055) / 1.055) ** 2.4, levels / 12.92)
-        light = np.where(mask > 0.5, light / np.asarray(left).reshape(1, 3, 1, 1), light).clip(0, 1)
-        codes = np.where(light > 0.0031308, 1.055 * light ** (1 / 2.4) - 0.055, 12.92 * light)
-        return (codes * 2 - 1).astype(np.float32)
+        light = linear((picture + 1) / 2)
+        light = np.where(mask > 0.5, light / np.asarray(left).reshape(1, 3, 1, 1), light)
+        return (encode(light) * 2 - 1).astype(np.float32)
 
     return clean
 

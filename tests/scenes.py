@@ -6,7 +6,7 @@ import numpy as np
 from PIL import Image
 from skimage import data
 
-from deshadow.image.colour import encode, linear
+from deshadow.image.colour import decode, encode, quantise
 
 Pixels = np.ndarray
 
@@ -19,7 +19,7 @@ def scene(height: int = 120, width: int = 160, seed: int = 0) -> tuple[Pixels, P
     clean = np.ascontiguousarray(source[top : top + height, left : left + width])
     rows, columns = np.mgrid[:height, :width]
     mask = np.where(np.abs(rows - columns * 0.7 - 5 * seed) < height / 5, 255, 0).astype(np.uint8)
-    dark = encode(linear(clean) * 0.25)
+    dark = quantise(encode(decode(clean) * 0.25))
     return np.where(mask[..., None] > 0, dark, clean), mask, clean
 
 

@@ -16,7 +16,7 @@ from deshadow.data.augment import (
 from deshadow.data.keyed import Draws
 from deshadow.data.synth.procedural import draw_backgrounds, draw_occluders
 from deshadow.data.synth.triplets import synthesise
-from deshadow.image.light import decode
+from deshadow.image.colour import decode
 
 STILL = Augmentation(crop=(1.0, 1.0), flip=False, turn=False, exposure=0.0, balance=0.0, depth=0.0, tint=0.0)
 

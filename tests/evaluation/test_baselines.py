@@ -3,7 +3,7 @@ import pytest
 from scenes import scene
 
 from deshadow.evaluation.baselines import region_gain, statistics_transfer, unchanged
-from deshadow.image.colour import encode, lab, linear
+from deshadow.image.colour import decode, encode, lab, quantise
 from deshadow.image.morphology import dilate
 from deshadow.metrics.scores import lab_difference
 
@@ -14,12 +14,12 @@ def wall(gains: tuple[float, float]) -> tuple[np.ndarray, np.ndarray, np.ndarray
     """A wall of one colour with two round shadows of different depth, far apart."""
     clean = np.full((200, 300, 3), (180, 150, 120), np.uint8)
     rows, columns = np.mgrid[:200, :300]
-    light, mask = linear(clean), np.zeros((200, 300), np.uint8)
+    light, mask = decode(clean), np.zeros((200, 300), np.uint8)
     for centre, gain in zip((70, 230), gains, strict=True):
         disc = (rows - 100) ** 2 + (columns - centre) ** 2 < 40**2
         light[disc] *= gain
         mask[disc] = 255
-    return encode(light), mask, clean
+    return quantise(encode(light)), mask, clean
 
 
 def test_a_gain_restores_shadows_of_different_depth_each_by_its_own() -> None:

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deshadow.image.filters import box
+from deshadow.image.filters import box_filter
 
 
 @settings(max_examples=60, deadline=None)
@@ -12,7 +12,7 @@ def test_a_box_is_the_mean_of_what_lies_in_the_picture(
 ) -> None:
     shape = (height, width, 3) if colour else (height, width)
     field = np.random.default_rng(0).uniform(size=shape).astype(np.float32)
-    found = box(field, radius)
+    found = box_filter(field, radius)
     assert found.dtype == np.float32
     for row, column in ((0, 0), (height // 2, width // 2), (height - 1, width - 1)):
         rows = slice(max(0, row - radius), row + radius + 1)

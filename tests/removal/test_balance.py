@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from deshadow.image.colour import encode
 from deshadow.image.filters import Field
 from deshadow.removal.balance import balanced
-from deshadow.removal.relight import Relighting, encoded
+from deshadow.removal.relight import Relighting
 
 SIZE = 192
 PINK = np.array([0.08, -0.12, 0.04], np.float32)
@@ -22,7 +23,7 @@ def relit(light: Field, inside: Field) -> tuple[Relighting, Field]:
     """What leads from a shadow that left a quarter of the light back to the ground, but with a cast."""
     level = inside[..., None] * (np.log(4) + PINK)
     zero = np.zeros_like(level)
-    return Relighting(zero, level.astype(np.float32), zero), encoded(light * (1 - 0.75 * inside[..., None]))
+    return Relighting(zero, level.astype(np.float32), zero), encode(light * (1 - 0.75 * inside[..., None]))
 
 
 def disc() -> Field:

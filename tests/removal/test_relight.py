@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 from oracles import blob, darkened, detailed, unit
 
-from deshadow.image.colour import lab
-from deshadow.image.filters import fit_within
-from deshadow.image.luminance import blur
+from deshadow.image.colour import lab, linear
+from deshadow.image.filters import fit_within, gaussian_blur
 from deshadow.metrics.scores import gradient_energy, lab_difference
 from deshadow.removal import relight
 
@@ -21,7 +20,7 @@ def carried(
     size = fit_within((height, width), small)
     before, after, seen = (relight.reduced(f, *size) for f in (photo, unit(truth), weight))
     if haze:
-        after = blur(after, haze)
+        after = gaussian_blur(after, haze)
     result = relight.apply(relight.fit(before, after, seen), photo, weight)
     return (result * 255).round().astype(np.uint8), truth, shade
 
@@ -61,7 +60,7 @@ def test_contrast_that_the_network_makes_up_is_left_out() -> None:
     truth, shade = detailed(256, 256), blob(256, 256, 4.0)
     photo, weight = unit(darkened(truth, shade, LEFT)), (shade > 0.003).astype(np.float32)
     clean = unit(truth)
-    exaggerated = (clean + 0.3 * (clean - blur(clean, 3.0))).clip(0, 1)
+    exaggerated = (clean + 0.3 * (clean - gaussian_blur(clean, 3.0))).clip(0, 1)
     result = relight.apply(relight.fit(photo, exaggerated, weight), photo, weight)
     energies = [
         gradient_energy(lab((each * 255).round().astype(np.uint8))[..., 0], lab(truth)[..., 0], shade > 0.5)
@@ -89,8 +88,8 @@ def test_strength_is_the_share_of_the_light() -> None:
     whole = relight.apply(found, photo, weight)
     none, half = (relight.weakened(photo, whole, strength) for strength in (0.0, 0.5))
     assert (none == photo).all()
-    middle = (relight.linear(photo) + relight.linear(whole)) / 2
-    np.testing.assert_allclose(relight.linear(half), middle, atol=1e-5)
+    middle = (linear(photo) + linear(whole)) / 2
+    np.testing.assert_allclose(linear(half), middle, atol=1e-5)
 
 
 def test_black_stays_finite() -> None:

@@ -13,23 +13,24 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from random_models import random_model
 
 from deshadow.data.augment import Pairs
 from deshadow.data.keyed import Draws
-from deshadow.image import colour
-from deshadow.image.light import lab
+from deshadow.image.colour import lab
 from deshadow.metrics.pooling import sharpness
 from deshadow.metrics.scores import score
 from deshadow.nn.config import preset
 from deshadow.nn.lfg import LFGDiffusion
 from deshadow.runtime import checkpoint
-from deshadow.training import objectives, validation
+from deshadow.training import loop, objectives, validation
 from deshadow.training.batches import SLOPPY, find_split, network_mask, open_source, seen_mask
 from deshadow.training.journal import read_log
 from deshadow.training.loop import share_by_clock, train
 from deshadow.training.objectives import Batch, Criterion, Losses
 from deshadow.training.options import Options, parse
-from deshadow.training.state import STATE, WEIGHTS
+from deshadow.training.state import STATE, WEIGHTS, State
+from deshadow.training.tasks import new_remover
 from deshadow.training.validation import validation_set
 
 SHORT = ["--recipe", "tiny", "--size", "32", "--batch", "4", "--val-count", "4", "--log-every", "8"]
@@ -78,37 +79,114 @@ def write_pairs(folder: Path, splits: Iterable[str] = ("train", "val"), count: i
 
 def test_two_processes_give_the_weights_of_one(tmp_path: Path) -> None:
     runs = [
-        start(tmp_path / "one", "--images", "80"),
-        start(tmp_path / "two", "--images", "80", processes=2),
+        start(tmp_path / "one", "--images", "80", "--pretrain", "0.4"),
+        start(tmp_path / "two", "--images", "80", "--pretrain", "0.4", processes=2),
     ]
     for run in runs:
         finish(run)
     one, two = tensors(tmp_path / "one"), tensors(tmp_path / "two")
     assert one.keys() == two.keys()
+    assert any(name.startswith("frozen.") for name in one)
     for name in one:
         # An absolute difference near 0 may turn its gradient round, which shows in the optimizer's averages.
         close = 1e-3 if name.startswith("optimizer.") else 1e-4
         np.testing.assert_allclose(two[name], one[name], atol=close, err_msg=name)
 
 
-def test_a_killed_run_ends_as_an_unbroken_one(tmp_path: Path) -> None:
-    length = ["--images", "48", "--save-every", "0"]
+def counters(out: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(checkpoint.read(out / STATE).notes["counters"])
+    return found
+
+
+@pytest.mark.parametrize("stage", [1, 2])
+def test_a_run_killed_in_either_stage_ends_as_an_unbroken_one(tmp_path: Path, stage: int) -> None:
+    length = ["--images", "96", "--pretrain", "0.5", "--save-every", "0"]
     finish(start(tmp_path / "whole", *length))
     broken = tmp_path / "broken"
     run = start(broken, *length)
-    while not (broken / STATE).exists():
+    while not (broken / STATE).exists() or counters(broken)["pretrained"] != (stage == 2):
         assert run.poll() is None
-        time.sleep(0.05)
-    time.sleep(random.Random(0).uniform(0, 1))
+        time.sleep(0.02)
+    time.sleep(random.Random(0).uniform(0, 0.1))
     run.send_signal(signal.SIGKILL)
     run.communicate()
+    assert counters(broken)["images"] < 96
     finish(start(broken, *length, "--resume"))
     ends = [last(tmp_path / "whole", "train"), last(broken, "train")]
-    assert ends[0]["images"] == ends[1]["images"] == 48
+    assert ends[0]["images"] == ends[1]["images"] == 96
     assert ends[1]["total"] == pytest.approx(ends[0]["total"], rel=1e-5)
     expected, found = tensors(tmp_path / "whole"), tensors(broken)
+    assert {name.partition(".")[0] for name in expected} == {"model", "average", "frozen", "optimizer"}
     for name, tensor in expected.items():
         np.testing.assert_allclose(found[name], tensor, atol=1e-5, err_msg=name)
+
+
+def test_stage_one_comes_first_and_its_encoder_stays_frozen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stages: list[int] = []
+    ends: list[dict[str, np.ndarray]] = []
+
+    class Watched(Criterion):
+        def pretraining_loss(self, batch: Batch) -> Losses:
+            stages.append(1)
+            return super().pretraining_loss(batch)
+
+        def joint_loss(self, batch: Batch) -> Losses:
+            stages.append(2)
+            return super().joint_loss(batch)
+
+    class Ending(State):
+        def end_stage_one(self) -> None:
+            super().end_stage_one()
+            ends.append({name: tensor.numpy().copy() for name, tensor in self.tensors().items()})
+
+    monkeypatch.setattr(objectives, "Criterion", Watched)
+    monkeypatch.setattr(loop, "State", Ending)
+    train(options(tmp_path, "--images", "32", "--pretrain", "0.5"))
+    assert stages == [1] * 4 + [2] * 4
+    (frozen,) = ends
+    after = tensors(tmp_path)
+    encoder = [name.removeprefix("frozen.") for name in frozen if name.startswith("frozen.")]
+    assert encoder
+    for name in encoder:
+        np.testing.assert_array_equal(frozen[f"frozen.{name}"], frozen[f"average.guide.{name}"])
+        np.testing.assert_array_equal(after[f"frozen.{name}"], frozen[f"frozen.{name}"])
+    assert any((after[f"model.guide.{name}"] != frozen[f"model.guide.{name}"]).any() for name in encoder)
+
+
+def test_without_a_latent_there_is_no_stage_one(tmp_path: Path) -> None:
+    train(options(tmp_path, "--images", "16", "--pretrain", "0.5", "--guidance", "coarse"))
+    assert {line["stage"] for line in read_log(tmp_path) if line["kind"] == "train"} == {2}
+    assert not [name for name in tensors(tmp_path) if name.startswith("frozen.")]
+
+
+@pytest.mark.parametrize("encoder", ["other", "new", None])
+def test_the_encoder_is_taken_from_where_the_options_say(tmp_path: Path, encoder: str | None) -> None:
+    for seed, name in enumerate(("init", "other")):
+        checkpoint.save(tmp_path / f"{name}.safetensors", random_model(preset("tiny"), seed), half=False)
+    given = {name: checkpoint.read(tmp_path / f"{name}.safetensors").tensors for name in ("init", "other")}
+    more = ["--init", str(tmp_path / "init.safetensors")]
+    if encoder is not None:
+        more += ["--encoder", str(tmp_path / "other.safetensors") if encoder == "other" else encoder]
+    model = new_remover(options(tmp_path / "run", "--images", "4", *more))
+    for name, tensor in model.state_dict().items():
+        origin = encoder or "init" if name.startswith("guide.") else "init"
+        same = {each for each in given if np.array_equal(tensor.numpy(), given[each][name])}
+        assert same == ({origin} if origin in given else set()) or not tensor.any(), name
+
+
+def test_an_encoder_of_another_shape_is_refused(tmp_path: Path) -> None:
+    checkpoint.save(tmp_path / "light.safetensors", LFGDiffusion(preset("light")))
+    chosen = options(tmp_path, "--images", "4", "--encoder", str(tmp_path / "light.safetensors"))
+    with pytest.raises(ValueError, match="name weights whose networks fit"):
+        new_remover(chosen)
+
+
+def test_a_run_is_validated_once_at_each_point(tmp_path: Path) -> None:
+    train(options(tmp_path, "--images", "16", "--validate-every", "8"))
+    lines = [json.loads(text) for text in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert [line["images"] for line in lines if line["kind"] == "validation"] == [8, 16]
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -169,7 +247,8 @@ def test_released_weights_load_and_carry_their_recipe_but_no_paths(tmp_path: Pat
     assert json.loads(weights.notes["recipe"])["synthetic"] == 0.5
     assert str(tmp_path) not in "".join(weights.notes.values())
     with Image.open(tmp_path / "run" / "samples.png") as sheet:
-        assert sheet.size == (5 * 36, 3 * 36)  # three pictures; picture, mask, latent, result, truth
+        # Three pictures under their headings; picture, mask, latent, result, truth.
+        assert sheet.size == (5 * 36 + 4, 3 * 36 + 4 + 24)
 
 
 def test_images_do_not_depend_on_the_batch_that_they_come_in(tmp_path: Path) -> None:
@@ -420,4 +499,4 @@ def test_sharpness_in_validation_is_that_of_the_evaluation() -> None:
 def test_lab_on_the_device_is_the_lab_of_the_house() -> None:
     picture = np.random.default_rng(0).integers(0, 256, (9, 7, 3), dtype=np.uint8)
     ours = lab(torch.from_numpy(picture).permute(2, 0, 1)[None] / 255)[0].permute(1, 2, 0)
-    np.testing.assert_allclose(ours.numpy(), colour.lab(picture), atol=1e-3)
+    np.testing.assert_allclose(ours.numpy(), lab(picture), atol=1e-3)

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from deshadow.data.keyed import Draws
-from deshadow.image.light import encode, linear, quantise
+from deshadow.image.colour import encode, linear, quantise
 
 
 class Pairs(NamedTuple):

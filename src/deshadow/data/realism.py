@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deshadow.data.pairs.derive import otsu
-from deshadow.image.colour import LUMINANCE, linear
-from deshadow.image.luminance import blur, luminance
+from deshadow.image.colour import LUMINANCE, decode, decode_luminance
+from deshadow.image.filters import gaussian_blur
 
 Array = NDArray[np.float32]
 Bytes = NDArray[np.uint8]
@@ -68,13 +68,13 @@ def histogram(values: Array, bins: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def log_ratio(shadow: Bytes, clean: Bytes) -> Array:
     """Natural log (H, W, 3) of shadow over clean in linear light, smoothed against noise and misalignment."""
-    below, above = (blur(linear(view).astype(np.float32), 1.5) for view in (shadow, clean))
+    below, above = (gaussian_blur(decode(view).astype(np.float32), 1.5) for view in (shadow, clean))
     return np.log((below + 5e-4) / (above + 5e-4))
 
 
 def luminance_ratio(shadow: Bytes, clean: Bytes) -> Array:
     """Ratio (H, W) of linear luminance, barely smoothed so that a sharp edge stays sharp."""
-    below, above = (blur(luminance(view), 0.5) for view in (shadow, clean))
+    below, above = (gaussian_blur(decode_luminance(view), 0.5) for view in (shadow, clean))
     return (below + 2e-3) / (above + 2e-3)
 
 
@@ -96,7 +96,7 @@ def edge_widths(ratio: Array, inside: NDArray[np.bool_], most: int = 256) -> Arr
     tangent, which lowers noise without widening a straight edge. Its two ends must be level and differ by
     a clear step, so that thin shadows, corners and texture drop out.
     """
-    smooth = blur(inside.astype(np.float32), 3.0)
+    smooth = gaussian_blur(inside.astype(np.float32), 3.0)
     down, right = np.gradient(smooth, axis=0), np.gradient(smooth, axis=1)
     slope = np.hypot(down, right)
     outline = inside & (shrink(inside) == 0)

@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from deshadow.data.augment import Augmentation, light_gains
 from deshadow.data.keyed import Draws
-from deshadow.image.light import encode, linear, luminance
+from deshadow.image.colour import encode, linear, luminance
 
 
 @dataclass(frozen=True)

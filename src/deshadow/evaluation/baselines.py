@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from deshadow.image.colour import encode, lab, linear, srgb
-from deshadow.image.luminance import blur
+from deshadow.image.colour import decode, encode, from_lab, lab, quantise
+from deshadow.image.filters import gaussian_blur
 from deshadow.image.morphology import dilate
 from deshadow.image.regions import label
 
@@ -22,7 +22,7 @@ def region_gain(picture: Pixels, mask: Pixels) -> Pixels:
     The gain is the ratio of the means, in linear light, of the lit pixels around a shadow and of those in it;
     it fades over the shadow's edge. A shadow with nothing lit around it is left as it is.
     """
-    light = linear(picture)
+    light = decode(picture)
     lit = mask == 0
     side = max(mask.shape)
     ring, edge = side // 16, side / 170
@@ -36,8 +36,8 @@ def region_gain(picture: Pixels, mask: Pixels) -> Pixels:
             inside = np.maximum(light[shadow].mean(axis=0), 1e-4)
             gains[name] = np.maximum(light[around].mean(axis=0) / inside, 1.0)
     field = (gains[names] - 1).astype(np.float32)
-    faded = np.stack([blur(field[..., channel], edge) for channel in range(3)], axis=-1)
-    return encode(light * (1 + faded))
+    faded = np.stack([gaussian_blur(field[..., channel], edge) for channel in range(3)], axis=-1)
+    return quantise(encode(light * (1 + faded)))
 
 
 def statistics_transfer(picture: Pixels, mask: Pixels) -> Pixels:
@@ -49,7 +49,7 @@ def statistics_transfer(picture: Pixels, mask: Pixels) -> Pixels:
     shadow, rest = values[inside], values[~inside]
     spread = rest.std(axis=0) / np.maximum(shadow.std(axis=0), 1e-3)
     result = picture.copy()
-    result[inside] = srgb((shadow - shadow.mean(axis=0)) * spread + rest.mean(axis=0))
+    result[inside] = from_lab((shadow - shadow.mean(axis=0)) * spread + rest.mean(axis=0))
     return result
 
 

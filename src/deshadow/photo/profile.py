@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageCms
 
-from deshadow.image.colour import LUMINANCE
+from deshadow.image.colour import LUMINANCE, linear
 
 Floats = NDArray[np.float32]
 _GRID = 65535
@@ -203,8 +203,7 @@ def _encoded(light: Floats) -> Floats:
 
 @lru_cache(maxsize=1)
 def _srgb_table() -> Floats:
-    x = np.arange(_GRID + 1) / _GRID
-    return np.where(x > 0.04045, ((x + 0.055) / 1.055) ** 2.4, x / 12.92).astype(np.float32)
+    return linear(np.arange(_GRID + 1) / _GRID).astype(np.float32)
 
 
 @lru_cache(maxsize=1)

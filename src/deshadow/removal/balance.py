@@ -10,9 +10,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from deshadow.image.filters import Field, box
+from deshadow.image.colour import linear
+from deshadow.image.filters import Field, box_filter
 from deshadow.image.morphology import dilate
-from deshadow.removal.relight import Relighting, linear, log_luminance
+from deshadow.removal.relight import Relighting, log_luminance
 
 _NEAR, _FAR = 3, 10
 """Where the two bands along the edge begin and end, in pixels of a picture whose longer side is 256."""
@@ -77,6 +78,6 @@ def band(side: NDArray[np.bool_], near: int, far: int) -> NDArray[np.bool_]:
 
 def near_means(values: Field, side: NDArray[np.bool_], radius: int) -> tuple[Field, Field]:
     """(h, w, 3), (h, w) → means over the part of each square that is on this side, and how large it is."""
-    share = box(side.astype(np.float32), radius)
-    means = box(values * side[..., None].astype(np.float32), radius)
+    share = box_filter(side.astype(np.float32), radius)
+    means = box_filter(values * side[..., None].astype(np.float32), radius)
     return (means / share[..., None].clip(1e-6)).astype(np.float32, copy=False), share

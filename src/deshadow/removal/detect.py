@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from deshadow.image.filters import Enlarged, Field, explained, fit_within, resized
-from deshadow.removal.relight import linear, log_luminance
+from deshadow.image.colour import linear
+from deshadow.image.filters import Field, Upsampled, fit_local_lines, fit_within, resize
+from deshadow.removal.relight import log_luminance
 from deshadow.runtime.backends import Detector
 
 SEEN = 512
@@ -13,20 +14,20 @@ _FLAT = 0.02
 _STRIP = 1 << 18
 
 
-def probability(detector: Detector, pixels: Field) -> Field:
+def detect_shadows(detector: Detector, pixels: Field) -> Field:
     """(H, W, 3) sRGB in [0, 1] → (H, W) in [0, 1]: how likely each pixel is to lie in a shadow.
 
     The detector sees the picture small; its borders are moved to the edges of the full-resolution picture by
     local fits of the probability to the luminance (a guided filter whose guide is the photo).
     """
     height, width = pixels.shape[:2]
-    small = resized(pixels, *fit_within((height, width), SEEN)).clip(0, 1)
+    small = resize(pixels, *fit_within((height, width), SEEN)).clip(0, 1)
     seen = np.ascontiguousarray(small.transpose(2, 0, 1)[None] * 2 - 1, np.float32)
     found: Field = np.asarray(detector(seen)[0, 0], np.float32)
     if found.shape == (height, width):
         return found.clip(0, 1)
-    fits = explained(log_luminance(linear(small)), found, _RADIUS, _FLAT)
-    large = Enlarged(np.stack(fits, axis=-1), height, width)
+    fits = fit_local_lines(log_luminance(linear(small)), found, _RADIUS, _FLAT)
+    large = Upsampled(np.stack(fits, axis=-1), height, width)
     result = np.empty((height, width), np.float32)
     step = max(1, _STRIP // width)
     for top in range(0, height, step):

@@ -9,8 +9,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deshadow.image.colour import LUMINANCE
-from deshadow.image.filters import Enlarged, Field, box, guided, resized, smooth
+from deshadow.image.colour import LUMINANCE, encode, linear
+from deshadow.image.filters import (
+    Field,
+    Upsampled,
+    approximate_gaussian_blur,
+    box_filter,
+    guided_filter,
+    resize,
+)
 
 _RADIUS = 3
 """Of the local fits, in pixels of the small picture."""
@@ -62,7 +69,7 @@ def fit(shadow: Field, clean: Field, weight: Field) -> Relighting:
     guide = log_luminance(before)
     slope, level = edge_fits(guide, log_gain)
     lit = before * np.exp(slope * guide[..., None] + level)
-    lift = box(box(without_texture(after - lit, lit), 1), 1) * weight[..., None]
+    lift = box_filter(box_filter(without_texture(after - lit, lit), 1), 1) * weight[..., None]
     return Relighting(slope, level, lift)
 
 
@@ -75,10 +82,10 @@ def edge_kept_gain(before: Field, after: Field, weight: Field) -> Field:
     a ratio of local means, which keeps the mean colour exact and does not care for single dark pixels.
     """
     ratio = np.log((after + _DARK) / (before + _DARK)).mean(axis=2).clip(-1, _MOST) * weight
-    shape = smooth(ratio, _COARSE)
+    shape = approximate_gaussian_blur(ratio, _COARSE)
     for _ in range(_ROUNDS):
-        shape = guided(shape, ratio, _RADIUS, _FLAT)
-    means = [np.maximum(guided(shape, light, _RADIUS, _FLAT), _FAINT) for light in (after, before)]
+        shape = guided_filter(shape, ratio, _RADIUS, _FLAT)
+    means = [np.maximum(guided_filter(shape, light, _RADIUS, _FLAT), _FAINT) for light in (after, before)]
     gain: Field = np.log(means[0] / means[1]).clip(-1, _MOST) * weight[..., None]
     return gain
 
@@ -90,12 +97,12 @@ def edge_fits(guide: Field, log_gain: Field) -> tuple[Field, Field]:
     in a small pixel the edge runs; a slope below −1 or above 0 would be no shadow's.
     """
     guide = guide[..., None]
-    mean, gain_mean = box(guide, _EDGE_RADIUS), box(log_gain, _EDGE_RADIUS)
-    variance = np.maximum(box(guide * guide, _EDGE_RADIUS) - mean * mean, np.float32(0))
-    together = box(guide * log_gain, _EDGE_RADIUS) - mean * gain_mean
+    mean, gain_mean = box_filter(guide, _EDGE_RADIUS), box_filter(log_gain, _EDGE_RADIUS)
+    variance = np.maximum(box_filter(guide * guide, _EDGE_RADIUS) - mean * mean, np.float32(0))
+    together = box_filter(guide * log_gain, _EDGE_RADIUS) - mean * gain_mean
     slope: Field = (together / (variance + np.float32(_EDGE_FLAT))).clip(-1, 0)
     level: Field = gain_mean - slope * mean
-    return box(slope, _EDGE_RADIUS), box(level, _EDGE_RADIUS)
+    return box_filter(slope, _EDGE_RADIUS), box_filter(level, _EDGE_RADIUS)
 
 
 def without_texture(rest: Field, lit: Field) -> Field:
@@ -105,9 +112,9 @@ def without_texture(rest: Field, lit: Field) -> Field:
     against the texture is mostly left out, or the lift would blur the photo as well. The part that runs
     along it is relief that comes back with the sun, if it is small; more of it would be made up.
     """
-    texture = lit - box(lit, _RADIUS)
-    together = box((rest - box(rest, _RADIUS)) * texture, _RADIUS)
-    along = box(together / (box(texture * texture, _RADIUS) + np.float32(1e-6)), _RADIUS)
+    texture = lit - box_filter(lit, _RADIUS)
+    together = box_filter((rest - box_filter(rest, _RADIUS)) * texture, _RADIUS)
+    along = box_filter(together / (box_filter(texture * texture, _RADIUS) + np.float32(1e-6)), _RADIUS)
     surplus = np.float32(_LACKING) * np.minimum(along, 0) + np.maximum(along - np.float32(_RELIEF), 0)
     kept: Field = rest - surplus * texture
     return kept
@@ -122,7 +129,7 @@ def apply(relighting: Relighting, pixels: Field, weight: Field) -> Field:
         return result
     across = slice(int(columns[0]), int(columns[-1]) + 1)
     fields = (relighting.slope, relighting.level, relighting.lift)
-    large = Enlarged(np.concatenate(fields, axis=2), height, width)
+    large = Upsampled(np.concatenate(fields, axis=2), height, width)
     step = max(1, _STRIP // (across.stop - across.start))
     for top in range(int(rows[0]), int(rows[-1]) + 1, step):
         strip = slice(top, min(top + step, int(rows[-1]) + 1))
@@ -133,7 +140,7 @@ def apply(relighting: Relighting, pixels: Field, weight: Field) -> Field:
         before = linear(result[strip, across][touched])
         guide = log_luminance(before)[:, None]
         after = before * np.exp((slope * guide + level).clip(-1, _MOST)) + lift
-        result[strip, across][touched] = encoded(after)
+        result[strip, across][touched] = encode(after)
     return result
 
 
@@ -149,20 +156,8 @@ def weakened(pixels: Field, relit: Field, strength: float) -> Field:
         strip = slice(top, top + step)
         touched = (relit[strip] != pixels[strip]).any(axis=2)
         before, after = (linear(field[strip][touched]) for field in (pixels, relit))
-        result[strip][touched] = encoded(before + np.float32(strength) * (after - before))
+        result[strip][touched] = encode(before + np.float32(strength) * (after - before))
     return result
-
-
-def linear(pixels: Field) -> Field:
-    """sRGB in [0, 1] → linear light."""
-    pixels = np.asarray(pixels, np.float32).clip(0, 1)
-    return np.where(pixels > 0.04045, ((pixels + 0.055) / 1.055) ** 2.4, pixels / 12.92).astype(np.float32)
-
-
-def encoded(light: Field) -> Field:
-    """Linear light → sRGB, clipped to [0, 1]."""
-    light = np.asarray(light, np.float32).clip(0, 1)
-    return np.where(light > 0.0031308, 1.055 * light ** (1 / 2.4) - 0.055, 12.92 * light).astype(np.float32)
 
 
 def log_luminance(light: Field) -> Field:
@@ -173,4 +168,4 @@ def log_luminance(light: Field) -> Field:
 
 def reduced(field: Field, height: int, width: int) -> Field:
     """(H, W) or (H, W, C) in [0, 1] → the same at (height, width), kept in [0, 1]."""
-    return resized(field, height, width).clip(0, 1)
+    return resize(field, height, width).clip(0, 1)

@@ -7,7 +7,7 @@ import numpy as np
 
 from deshadow.diffusion.arrays import FloatArray
 from deshadow.diffusion.sampling import Sampler, sample
-from deshadow.image.filters import Field, smooth
+from deshadow.image.filters import Field, approximate_gaussian_blur
 from deshadow.runtime.backends import Backend, condition
 
 SIDE = 256
@@ -96,8 +96,8 @@ def _agreed(quick: Field, total: Field, weights: Field) -> Field:
     """Quick, changed by what is fine in the blended windows."""
     covered = weights > 0
     refined = np.where(covered[..., None], total / np.maximum(weights, 1e-6)[..., None], quick)
-    known = smooth(covered.astype(np.float32), _AGREED)[..., None]
-    drift = smooth(refined - quick, _AGREED) / np.maximum(known, 1e-3)
+    known = approximate_gaussian_blur(covered.astype(np.float32), _AGREED)[..., None]
+    drift = approximate_gaussian_blur(refined - quick, _AGREED) / np.maximum(known, 1e-3)
     change = np.float32(_SHARE) * (refined - drift - quick)
     result: Field = np.where(covered[..., None], quick + change, quick).clip(0, 1)
     return result

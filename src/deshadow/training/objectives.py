@@ -8,7 +8,7 @@ from torch import Tensor, distributed, nn
 from torch.nn import functional as F
 
 from deshadow.diffusion.prediction import clean_from, diffuse, target
-from deshadow.image.light import lab
+from deshadow.image.colour import lab
 from deshadow.nn.lfg import Guide, LFGDiffusion, invariant_colour
 
 Norm = Literal["l1", "l2"]

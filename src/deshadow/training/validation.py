@@ -10,7 +10,7 @@ from torch import Tensor
 from deshadow.data.augment import Pairs
 from deshadow.data.keyed import Draws
 from deshadow.diffusion.sampling import repaint, sample
-from deshadow.image.light import lab
+from deshadow.image.colour import lab
 from deshadow.nn.lfg import Guide, LFGDiffusion
 from deshadow.runtime.backends import TorchBackend, condition
 from deshadow.training.batches import HELD_OUT, Source, held_out_pairs, network_mask

@@ -9,7 +9,8 @@ from scipy import ndimage
 from skimage import filters
 
 from deshadow.data.pairs.derive import otsu, shadow_mask
-from deshadow.image.luminance import blur, luminance
+from deshadow.image.colour import decode_luminance
+from deshadow.image.filters import gaussian_blur
 from deshadow.image.regions import label, without_small
 
 
@@ -37,7 +38,7 @@ def test_small_regions_go_and_large_ones_stay() -> None:
 def test_blur_is_a_gaussian() -> None:
     field = np.random.default_rng(0).random((40, 50)).astype(np.float32)
     expected = ndimage.gaussian_filter(field, 2.0, mode="nearest", truncate=3.0)
-    assert np.abs(blur(field, 2.0) - expected).max() < 1e-5
+    assert np.abs(gaussian_blur(field, 2.0) - expected).max() < 1e-5
 
 
 def test_threshold_is_that_of_scikit_image() -> None:
@@ -49,7 +50,7 @@ def test_threshold_is_that_of_scikit_image() -> None:
 
 def test_luminance_of_known_colours() -> None:
     colours = np.array([[[0, 0, 0], [255, 255, 255], [255, 0, 0], [188, 188, 188]]], np.uint8)
-    np.testing.assert_allclose(luminance(colours)[0], [0, 1, 0.2126, 0.5029], atol=1e-4)
+    np.testing.assert_allclose(decode_luminance(colours)[0], [0, 1, 0.2126, 0.5029], atol=1e-4)
 
 
 def shaded(strength: float) -> tuple[NDArray[np.uint8], NDArray[np.bool_], NDArray[np.uint8]]:

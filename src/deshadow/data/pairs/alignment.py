@@ -5,7 +5,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from deshadow.image.luminance import blur, luminance
+from deshadow.image.colour import decode_luminance
+from deshadow.image.filters import gaussian_blur
 
 Field = NDArray[np.float32]
 
@@ -31,7 +32,7 @@ def misalignment(
     if min(mask.shape) < _SMALLEST:
         return math.nan, math.nan
     one, other = _detail(picture), _detail(clean)
-    use = blur((mask > 0).astype(np.float32), 2.0) < 0.02
+    use = gaussian_blur((mask > 0).astype(np.float32), 2.0) < 0.02
     right, down, error = _refine(one, other, use, *_peak(one, other, use))
     return (right, down) if error < _SURE else (math.nan, math.nan)
 
@@ -58,8 +59,8 @@ def _peak(one: Field, other: Field, use: NDArray[np.bool_]) -> tuple[float, floa
 
 def _detail(picture: NDArray[np.uint8]) -> Field:
     """(H, W, 3) → (H, W): log luminance between the finest grain and the broad light."""
-    light = np.log(luminance(picture) + 0.02)
-    return blur(light, 1.0) - blur(light, 4.0)
+    light = np.log(decode_luminance(picture) + 0.02)
+    return gaussian_blur(light, 1.0) - gaussian_blur(light, 4.0)
 
 
 def _half(field: Field) -> Field:

@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from deshadow.image.luminance import blur, luminance
+from deshadow.image.colour import decode_luminance
+from deshadow.image.filters import gaussian_blur
 from deshadow.image.regions import without_small
 
 # Added to both luminances before their ratio is taken: under 2 % of white a ratio is mostly noise.
@@ -18,8 +19,8 @@ def shadow_mask(picture: NDArray[np.uint8], clean: NDArray[np.uint8]) -> NDArray
     Otsu's threshold on the blurred log ratio of linear luminance, without specks and pinholes. It looks
     at the truth: a result that was measured with such a mask is optimistic.
     """
-    ratio = np.log((luminance(clean) + _FLOOR) / (luminance(picture) + _FLOOR))
-    ratio = blur(ratio, sigma=max(1.0, max(ratio.shape) / 256))
+    ratio = np.log((decode_luminance(clean) + _FLOOR) / (decode_luminance(picture) + _FLOOR))
+    ratio = gaussian_blur(ratio, sigma=max(1.0, max(ratio.shape) / 256))
     # Otsu splits anything; a shadow is where the clean picture is brighter at all.
     mask = ratio > max(otsu(ratio), 0.0)
     least = round(_SPECK * mask.size)

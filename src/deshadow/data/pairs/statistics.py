@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from deshadow.data.pairs.alignment import misalignment
 from deshadow.data.pairs.sample import Problem, Sample, Triplet
-from deshadow.image.luminance import luminance
+from deshadow.image.colour import decode_luminance, linear
 
 # Half an 8-bit step above black: what a pixel that was rounded to 0 may have been.
-_BLACK = 0.5 / 255 / 12.92
+_BLACK = float(linear(np.array([0.5 / 255]))[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def dark_rate(picture: NDArray[np.uint8], mask: NDArray[np.uint8], clean: NDArra
     inside = mask > 0
     if not inside.any():
         return math.nan
-    lit, dark = (np.maximum(luminance(view[inside]), _BLACK) for view in (clean, picture))
+    lit, dark = (np.maximum(decode_luminance(view[inside]), _BLACK) for view in (clean, picture))
     return float(np.median(lit / dark))
 
 

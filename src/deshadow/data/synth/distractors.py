@@ -11,7 +11,7 @@ from deshadow.data.keyed import Draws
 from deshadow.data.synth.occluders import Occluders
 from deshadow.data.synth.penumbra import binomial, soften
 from deshadow.data.synth.shading import lumps
-from deshadow.image.light import encode, linear
+from deshadow.image.colour import encode, linear
 
 
 @dataclass(frozen=True)

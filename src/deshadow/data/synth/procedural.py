@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from deshadow.data.keyed import Draws
 from deshadow.data.synth import silhouettes, textures
 from deshadow.data.synth.occluders import Kind, Occluders, gather_occluders
-from deshadow.image.light import quantise
+from deshadow.image.colour import quantise
 
 Drawer = Callable[[Draws, int], Tensor]
 

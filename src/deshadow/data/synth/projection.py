@@ -7,10 +7,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from deshadow.data.keyed import Draws
+from deshadow.data.synth.constants import constant
 from deshadow.data.synth.occluders import ANCHORS, Kind, Occluders
 from deshadow.data.synth.penumbra import soften
 from deshadow.data.synth.recipe import Recipe
-from deshadow.image.light import constant
 
 TAIL = 0.02
 """Light lost below which a pixel counts as fully lit: a penumbra ends, and a mask with it."""

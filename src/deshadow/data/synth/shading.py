@@ -7,10 +7,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from deshadow.data.keyed import Draws
+from deshadow.data.synth.constants import constant
 from deshadow.data.synth.penumbra import binomial, resize
 from deshadow.data.synth.recipe import Darkness, Recipe
-from deshadow.image.colour import LUMINANCE
-from deshadow.image.light import constant, decode, encode, luminance, quantise
+from deshadow.image.colour import LUMINANCE, decode, encode, luminance, quantise
 
 
 class Sky(NamedTuple):
