@@ -4,17 +4,17 @@ import numpy as np
 import pytest
 import torch
 
-from deshadow.diffusion.prediction import Prediction, clean_from, diffuse, noise_from, target
+from deshadow.diffusion.prediction import PREDICTIONS, Kind, clean_from, diffuse, noise_from, target
 from deshadow.diffusion.schedule import Schedule
 
 RNG = np.random.default_rng(1)
 CLEAN, NOISE, SHADOW = RNG.uniform(-1, 1, (3, 2, 3, 5, 7))
-UNIQUE = tuple(kind for kind in get_args(Prediction) if kind != "relighting")
+UNIQUE = tuple(kind for kind in PREDICTIONS if kind != "relighting")
 
 
 @pytest.mark.parametrize("kind", UNIQUE)
 @pytest.mark.parametrize("t", [1, 20, 500, 999, 1000])
-def test_every_prediction_leads_back_to_the_picture_and_the_noise(kind: Prediction, t: int) -> None:
+def test_every_prediction_leads_back_to_the_picture_and_the_noise(kind: Kind, t: int) -> None:
     a, s = Schedule().level(t)
     noisy = diffuse(CLEAN, NOISE, a, s)
 
@@ -26,7 +26,7 @@ def test_every_prediction_leads_back_to_the_picture_and_the_noise(kind: Predicti
 
 
 @pytest.mark.parametrize("kind", UNIQUE)
-def test_any_output_is_the_target_of_the_picture_that_it_stands_for(kind: Prediction) -> None:
+def test_any_output_is_the_target_of_the_picture_that_it_stands_for(kind: Kind) -> None:
     a, s = Schedule().level(321)
     noisy, output = RNG.normal(size=(2, *CLEAN.shape))
 
@@ -66,6 +66,10 @@ def test_levels_may_differ_within_a_batch_of_tensors() -> None:
     for i in range(2):
         alone = target("v", clean[i], noise[i], shadow[i], a[i], s[i])
         torch.testing.assert_close(output[i], alone)
+
+
+def test_every_prediction_has_a_name_of_its_type() -> None:
+    assert tuple(PREDICTIONS) == get_args(Kind)
 
 
 def test_an_unknown_prediction_is_named() -> None:

@@ -1,16 +1,72 @@
-"""What the network predicts, and the exact way from each prediction to the clean picture and back.
+"""What the network predicts: one record for each kind, with the way to the clean picture and back.
 
 Throughout, `a` and `s` are √ᾱ_t and √(1 − ᾱ_t): numbers, or arrays that broadcast over the batch.
+A new kind is one entry of `PREDICTIONS`, and its name in `Kind`.
 """
 
-from typing import Literal, get_args
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from deshadow.diffusion.arrays import Array
 
-Prediction = Literal["noise", "v", "clean", "correction", "relighting"]
+Kind = Literal["noise", "v", "clean", "correction", "relighting"]
 
-CHANNELS: dict[Prediction, int] = {"noise": 3, "v": 3, "clean": 3, "correction": 3, "relighting": 6}
-"""Channels of the network's output: relighting has a gain and an offset for each colour."""
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """How the output of a network that predicts this is read, learned and sampled."""
+
+    to_clean: Callable[..., Any]
+    """(output, noisy, shadow, a, s) → the clean picture that the output stands for."""
+    target: Callable[..., Any] | None
+    """(clean, noise, shadow, a, s) → a perfect network's output; None where several outputs are perfect."""
+    channels: int = 3
+    """Channels of the network's output."""
+    steps: int = 1
+    """Sampling steps by default: a prediction of the picture itself is best in one step."""
+    needs_shadow: bool = False
+    """Whether the output changes the shadow picture, so that the network must see one."""
+    loss_on_output: bool = False
+    """Whether training compares outputs with targets; otherwise it compares clean pictures."""
+    p2: bool = False
+    """Whether the error is one of the noise, which the P2 weights are made for."""
+    clips: bool = False
+    """Whether sampling clips the clean picture: a division by √ᾱ_t carries it far out of range."""
+
+
+def _relight(output: Any, noisy: Any, shadow: Any, a: Any, s: Any) -> Any:
+    """A gain and an offset for each colour: the detail under a shadow is only darker, so none is drawn."""
+    gain, offset = output[:, :3], output[:, 3:]
+    return shadow + gain * (shadow + 1) + offset
+
+
+PREDICTIONS: Mapping[Kind, Prediction] = {
+    "noise": Prediction(
+        to_clean=lambda output, noisy, shadow, a, s: (noisy - s * output) / a,
+        target=lambda clean, noise, shadow, a, s: noise,
+        steps=50,
+        loss_on_output=True,
+        p2=True,
+        clips=True,
+    ),
+    "v": Prediction(
+        to_clean=lambda output, noisy, shadow, a, s: a * noisy - s * output,
+        target=lambda clean, noise, shadow, a, s: a * noise - s * clean,
+        steps=50,
+        loss_on_output=True,
+    ),
+    "clean": Prediction(
+        to_clean=lambda output, noisy, shadow, a, s: output,
+        target=lambda clean, noise, shadow, a, s: clean,
+    ),
+    "correction": Prediction(
+        to_clean=lambda output, noisy, shadow, a, s: shadow + output,
+        target=lambda clean, noise, shadow, a, s: clean - shadow,
+        needs_shadow=True,
+    ),
+    "relighting": Prediction(to_clean=_relight, target=None, channels=6, needs_shadow=True),
+}
 
 
 def diffuse(clean: Array, noise: Array, a: "float | Array", s: "float | Array") -> Array:
@@ -19,47 +75,30 @@ def diffuse(clean: Array, noise: Array, a: "float | Array", s: "float | Array") 
 
 
 def target(
-    kind: Prediction, clean: Array, noise: Array, shadow: Array, a: "float | Array", s: "float | Array"
+    kind: Kind, clean: Array, noise: Array, shadow: Array, a: "float | Array", s: "float | Array"
 ) -> Array:
-    """What a perfect network of this kind would put out."""
-    if kind == "noise":
-        return noise
-    if kind == "v":
-        return a * noise - s * clean
-    if kind == "clean":
-        return clean
-    if kind == "correction":
-        return clean - shadow
-    if kind == "relighting":
-        raise ValueError("many gains and offsets give one picture: compare pictures, not relightings")
-    raise ValueError(unknown(kind))
+    """The output of a perfect network of this kind."""
+    find = find_prediction(kind).target
+    if find is None:
+        raise ValueError(f"several outputs of {kind} give the same picture: compare pictures, not outputs")
+    output: Array = find(clean, noise, shadow, a, s)
+    return output
 
 
 def clean_from(
-    kind: Prediction, output: Array, noisy: Array, shadow: Array, a: "float | Array", s: "float | Array"
+    kind: Kind, output: Array, noisy: Array, shadow: Array, a: "float | Array", s: "float | Array"
 ) -> Array:
     """The clean picture that the network's output stands for: the inverse of `target`."""
-    if kind == "noise":
-        return (noisy - s * output) / a
-    if kind == "v":
-        return a * noisy - s * output
-    if kind == "clean":
-        return output
-    if kind == "correction":
-        return shadow + output
-    if kind == "relighting":
-        # As light falls: what the shadow hides is still there, only darker. Detail needs no drawing.
-        gain, offset = output[:, :3], output[:, 3:]
-        return shadow + gain * (shadow + 1) + offset
-    raise ValueError(unknown(kind))
+    clean: Array = find_prediction(kind).to_clean(output, noisy, shadow, a, s)
+    return clean
 
 
 def picture_from(
-    kind: Prediction, output: Array, noisy: Array, shadow: Array, a: "float | Array", s: "float | Array"
+    kind: Kind, output: Array, noisy: Array, shadow: Array, a: "float | Array", s: "float | Array"
 ) -> Array:
-    """What a sampler takes for the clean picture: from ε, divided by √ᾱ_t, no more than a picture can be."""
+    """The clean picture as a sampler takes it: in [-1, 1] where the record says so."""
     clean = clean_from(kind, output, noisy, shadow, a, s)
-    return clean.clip(-1, 1) if kind == "noise" else clean
+    return clean.clip(-1, 1) if PREDICTIONS[kind].clips else clean
 
 
 def noise_from(clean: Array, noisy: Array, a: "float | Array", s: "float | Array") -> Array:
@@ -67,6 +106,9 @@ def noise_from(clean: Array, noisy: Array, a: "float | Array", s: "float | Array
     return (noisy - a * clean) / s
 
 
-def unknown(kind: str) -> str:
-    """Say which kinds there are."""
-    return f"unknown prediction {kind!r}: choose from {', '.join(get_args(Prediction))}"
+def find_prediction(kind: str) -> Prediction:
+    """The record of that name; ValueError lists the names."""
+    for name, prediction in PREDICTIONS.items():
+        if name == kind:
+            return prediction
+    raise ValueError(f"unknown prediction {kind!r}: choose from {', '.join(PREDICTIONS)}")

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deshadow.data.pairs.pictures import Source, is_picture, read_picture
-from deshadow.diffusion.prediction import Prediction
 from deshadow.evaluation import baselines
 from deshadow.evaluation.choices import Mode
 from deshadow.image.resize import SIDE, nearest
@@ -20,8 +19,6 @@ Stays = NDArray[np.bool_] | None
 """(H, W): shadows that are not to be removed; None where they are not known."""
 Masking = Callable[[Pixels, Pixels], Pixels]
 """(H, W, 3) picture, (256, 256) true mask → (256, 256) mask to work with."""
-DEFAULT_STEPS: Mapping[Prediction, int] = {"noise": 50, "v": 50, "clean": 1, "correction": 1, "relighting": 1}
-"""What predicts the picture itself is best in one step; what predicts noise needs many."""
 
 
 class Remove(Protocol):
@@ -147,7 +144,7 @@ def _model(name: str, path_or_name: str, request: Request, steps: int | None) ->
 
     config, _ = read_config(locate(path_or_name))
     _check(name, config)
-    steps = DEFAULT_STEPS[config.predicts] if steps is None else steps
+    steps = config.prediction.steps if steps is None else steps
     sampling = Sampling(steps, seed=request.seed, jump=request.jump, resamplings=request.resamplings)
     config.schedule.times(sampling.steps)  # refuses a number of steps that the schedule does not have
     backend = open_backend(path_or_name, request.device)

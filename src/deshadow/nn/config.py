@@ -5,7 +5,7 @@ import math
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, get_args
 
-from deshadow.diffusion.prediction import CHANNELS, Prediction
+from deshadow.diffusion.prediction import PREDICTIONS, Kind, Prediction
 from deshadow.diffusion.schedule import Schedule
 
 Guidance = Literal["none", "colour", "coarse", "latent"]
@@ -67,7 +67,7 @@ class ModelConfig:
     """The network that makes the guidance (the latent feature encoder, or an estimator in its place)."""
     guidance: Guidance = "latent"
     fusion: Fusion = "vector"
-    predicts: Prediction = "correction"
+    predicts: Kind = "correction"
     sees: Sees = "picture+mask"
     """What the denoiser is given beside y_t and the guidance (Palette: the picture; RePaint: nothing)."""
     latent_range: LatentRange = "bounded"
@@ -78,14 +78,19 @@ class ModelConfig:
         for name, value, choices in (
             ("guidance", self.guidance, get_args(Guidance)),
             ("fusion", self.fusion, get_args(Fusion)),
-            ("prediction", self.predicts, get_args(Prediction)),
+            ("prediction", self.predicts, tuple(PREDICTIONS)),
             ("condition", self.sees, get_args(Sees)),
             ("latent range", self.latent_range, get_args(LatentRange)),
         ):
             if value not in choices:
                 raise ValueError(f"unknown {name} {value!r}: choose from {', '.join(choices)}")
-        if self.unconditional and self.predicts in ("correction", "relighting"):
+        if self.unconditional and self.prediction.needs_shadow:
             raise ValueError("a model that sees nothing cannot correct the picture: let it predict noise")
+
+    @property
+    def prediction(self) -> Prediction:
+        """How the denoiser's output is read, learned and sampled."""
+        return PREDICTIONS[self.predicts]
 
     @property
     def unconditional(self) -> bool:
@@ -101,7 +106,7 @@ class ModelConfig:
     @property
     def output_channels(self) -> int:
         """Channels of what the denoiser puts out."""
-        return CHANNELS[self.predicts]
+        return self.prediction.channels
 
     @property
     def guidance_channels(self) -> int:

@@ -108,7 +108,7 @@ class Criterion(nn.Module):
         )
         noisy = diffuse(batch.clean, batch.noise, a, s)
         output = self.model(noisy, batch.t, picture, batch.mask, guidance).float()
-        if kind in ("noise", "v"):
+        if self.model.config.prediction.loss_on_output:
             error = normed(
                 output - target(kind, batch.clean, batch.noise, picture, a, s), self.objective.norm
             )

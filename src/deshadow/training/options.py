@@ -12,7 +12,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from deshadow.diffusion.prediction import Prediction
+from deshadow.diffusion.prediction import Kind
 from deshadow.nn.config import DETECTORS, Config, DetectorConfig, Fusion, Guidance, ModelConfig, Sees, named
 from deshadow.training.objectives import Objective
 
@@ -49,7 +49,7 @@ class Options(Objective):
     """Another guidance than the preset's."""
     fusion: Fusion | None = None
     """Another fusion than the preset's."""
-    predicts: Prediction | None = None
+    predicts: Kind | None = None
     """Another prediction than the preset's."""
     sees: Sees | None = None
     """Other conditions than the preset's: Palette sees the picture alone, RePaint nothing."""
@@ -136,9 +136,9 @@ class Options(Objective):
             return
         model = self.model
         model.schedule.times(self.val_steps)
-        if self.weighting == "p2" and model.predicts != "noise":
+        if self.weighting == "p2" and not model.prediction.p2:
             raise ValueError("--weighting p2 weighs the error of the noise: it goes with --predicts noise")
-        if not self.blind and self.pretrain and model.predicts in ("correction", "relighting"):
+        if not self.blind and self.pretrain and model.prediction.needs_shadow:
             raise ValueError("--no-blind leaves nothing to correct in stage one: take --predicts noise")
 
     @property
