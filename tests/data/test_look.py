@@ -13,7 +13,7 @@ from rich.console import Console
 from deshadow.data import look
 from deshadow.data.pairs.find import find
 from deshadow.data.pairs.sample import Triplet
-from deshadow.data.sheet import Card, draw_sheet
+from deshadow.image.sheets import Card, draw_sheet
 
 
 def write_set(folder: Path, count: int = 3, size: tuple[int, int] = (60, 80)) -> None:
@@ -138,7 +138,8 @@ def test_sheet_shows_the_three_pictures_and_the_outline() -> None:
     picture, clean = np.full((90, 120, 3), 60, np.uint8), np.full((90, 120, 3), 200, np.uint8)
     mask = np.zeros((90, 120), np.uint8)
     mask[30:60, 40:80] = 255
-    sheet = np.asarray(draw_sheet([Card(Triplet(picture, mask, clean), "a" * 300, "note")], "title", "note"))
+    card = Card(look.draw_views(Triplet(picture, mask, clean), (272, 204)), "a" * 300, "note")
+    sheet = np.asarray(draw_sheet([card], title="title", note="note"))
     colours = {tuple(colour) for colour in np.unique(sheet.reshape(-1, 3), axis=0).tolist()}
     assert {(60, 60, 60), (200, 200, 200), (255, 96, 0)} <= colours
     assert (sheet[:, -20:] == 255).all()  # a long name is shortened, not cut off

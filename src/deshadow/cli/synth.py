@@ -78,12 +78,11 @@ def synth_to_disk(
 ) -> int:
     """Write `count` triplets with a progress bar and return how many were new."""
     import torch
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     from deshadow.data.synth.banks import open_banks
     from deshadow.data.synth.recipe import PRESETS, Darkness
     from deshadow.data.synth.writing import check_folder, write_triplets
+    from deshadow.system.progress import show_progress
 
     if count < 1:
         raise ValueError("--count must be 1 or more")
@@ -98,25 +97,7 @@ def synth_to_disk(
     recipe = replace(recipe, targets=targets or recipe.targets)
     if dark_rate is not None:
         recipe = replace(recipe, darkness=Darkness.between(*dark_rate))
-    console = Console(stderr=True)
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    ) as bar:
-        task = bar.add_task("banks", total=None)
+    with show_progress("backgrounds and occluders") as bar:
         surfaces, bank = open_banks(backgrounds, occluders, size, seed, DRAWN)
-        bar.update(task, description="shadows", total=count)
-        return write_triplets(
-            out,
-            surfaces.to(device),
-            bank.to(device),
-            count,
-            seed,
-            recipe,
-            lambda more: bar.advance(task, more),
-        )
+        bar.begin("shadows", count)
+        return write_triplets(out, surfaces.to(device), bank.to(device), count, seed, recipe, bar.advance)

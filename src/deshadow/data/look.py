@@ -7,20 +7,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
-from rich.progress import track
+from numpy.typing import NDArray
+from PIL import Image
 from rich.table import Table
 
-from deshadow.data.pairs.find import Layout, PairSet, Problem, Sample, find, list_problems
+from deshadow.data.pairs.find import Layout, PairSet, Problem, Sample, Triplet, find, list_problems
 from deshadow.data.pairs.pictures import save_picture
 from deshadow.data.pairs.statistics import Statistics, measure_all
-from deshadow.data.sheet import Card, draw_sheet
 from deshadow.data.spread import spread
+from deshadow.image.sheets import Card, draw_sheet, fade_outside, outline
 from deshadow.system.extras import require
 from deshadow.system.files import write_whole
+from deshadow.system.progress import track
 
 _SHEET_ENDINGS = (".png", ".jpg", ".jpeg", ".webp")
 _PLOT_ENDINGS = (".png", ".svg", ".pdf")
+_TILE = 272  # width of one picture on the sheet
+_OUTLINE = (255, 96, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ def look(
     found = survey(pairs, skip_problems)
     for path in outputs:
         path.parent.mkdir(parents=True, exist_ok=True)
-    save_picture(output, np.asarray(draw_sheet(*_cards(found, count))))
+    save_picture(output, draw_triplets(found, count))
     if dark_rate is not None:
         write_whole(dark_rate, plot_dark_rates(found, dark_rate.suffix.lower().lstrip(".")))
     return found
@@ -69,15 +72,7 @@ def look(
 
 def survey(pairs: PairSet, skip_problems: bool = False) -> Survey:
     """Measure every sample, with a progress bar; ValueError lists what cannot be decoded, unless skipped."""
-    console = Console(stderr=True)
-    measured = track(
-        measure_all(pairs.samples),
-        "Measuring",
-        total=len(pairs),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
+    measured = track(measure_all(pairs.samples), "Measuring", len(pairs))
     both = list(zip(pairs.samples, measured, strict=True))
     good = [(sample, found) for sample, found in both if isinstance(found, Statistics)]
     broken = [found for _, found in both if isinstance(found, Problem)]
@@ -144,16 +139,43 @@ def plot_dark_rates(found: Survey, kind: str) -> bytes:
     return buffer.getvalue()
 
 
-def _cards(found: Survey, count: int) -> tuple[list[Card], str, str]:
-    """Triplets from all over the set, evenly spaced, with the title and the note of the sheet."""
+def draw_triplets(found: Survey, count: int) -> NDArray[np.uint8]:
+    """(H, W, 3): a contact sheet of `count` triplets, evenly spaced over the set."""
+    shown = [
+        (sample, figures, sample.load())
+        for sample, figures in spread(list(zip(found.samples, found.figures, strict=True)), count)
+    ]
+    tile = (_TILE, _tile_height(triplet for *_, triplet in shown))
     cards = []
-    for sample, figures in spread(list(zip(found.samples, found.figures, strict=True)), count):
+    for sample, figures, triplet in shown:
         shift = f"{figures.misalignment:.2f} px" if np.isfinite(figures.misalignment) else "? px"
         dark = f"dark rate {figures.dark_rate:.1f}" if np.isfinite(figures.dark_rate) else "no shadow"
         note = f"{100 * figures.shadow_fraction:.0f} % shadow, {dark}, off by {shift}"
-        cards.append(Card(sample.load(), sample.name, note))
+        cards.append(Card(draw_views(triplet, tile), sample.name, note))
     note = f"{len(cards):,} of {len(found.samples):,} triplets: picture, mask, clean picture"
-    return cards, _title(found), note
+    return np.asarray(draw_sheet(cards, 2, title=_title(found), note=note))
+
+
+def draw_views(triplet: Triplet, tile: tuple[int, int]) -> list[Image.Image]:
+    """The picture, the picture with its mask outlined, and the clean picture, each within (width, height)."""
+    height, width = triplet.mask.shape
+    scale = min(tile[0] / width, tile[1] / height)
+    size = (max(1, round(width * scale)), max(1, round(height * scale)))
+    picture, clean = (
+        Image.fromarray(pixels).resize(size, Image.Resampling.LANCZOS)
+        for pixels in (triplet.picture, triplet.clean)
+    )
+    # By its mean over each pixel, so that thin or scattered parts of a mask do not vanish.
+    inside = np.asarray(Image.fromarray(triplet.mask).resize(size, Image.Resampling.BOX)) > 96
+    outlined = fade_outside(picture, inside)
+    outlined[outline(inside)] = _OUTLINE
+    return [picture, Image.fromarray(outlined), clean]
+
+
+def _tile_height(triplets: Iterable[Triplet]) -> int:
+    """The height that suits most pictures; taller ones are drawn narrower."""
+    ratios = [triplet.mask.shape[0] / triplet.mask.shape[1] for triplet in triplets]
+    return round(_TILE * min(max(float(np.median(ratios)), 0.4), 1.4))
 
 
 def _title(found: Survey) -> str:

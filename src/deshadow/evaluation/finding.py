@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.progress import track
 from rich.table import Table
 
 from deshadow.data.pairs.find import Problem, Sample
@@ -19,6 +18,7 @@ from deshadow.metrics.detection import Confusion, confusion
 from deshadow.metrics.pooling import mean, none_for_nan
 from deshadow.nn.layout import detector_cost
 from deshadow.runtime.backends import Detector
+from deshadow.system.progress import track
 
 Pixels = NDArray[np.uint8]
 Find = Callable[[Pixels], Pixels]
@@ -63,10 +63,7 @@ def score_detector(detector: Detector, samples: Sequence[Sample]) -> Finding:
     find = finder(detector)
     pictures: list[PictureFound] = []
     problems: list[Problem] = []
-    console = Console(stderr=True)
-    for sample in track(
-        samples, "detector", console=console, transient=True, disable=not console.is_terminal
-    ):
+    for sample in track(samples, "detector", len(samples)):
         try:
             picture, mask, _ = sample.load()
         except ValueError as error:

@@ -10,8 +10,6 @@ from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.progress import track
 
 from deshadow.data.pairs.find import PairSet, Problem, Sample, Triplet
 from deshadow.data.pairs.statistics import dark_rate, shadow_fraction
@@ -19,6 +17,7 @@ from deshadow.data.spread import spread
 from deshadow.evaluation.methods import Method
 from deshadow.image.resize import SIDE, bicubic, nearest
 from deshadow.metrics.scores import InstanceScore, Scores, score, score_instance
+from deshadow.system.progress import track
 
 Pixels = NDArray[np.uint8]
 Perceptual = Callable[[Pixels, Pixels], float]
@@ -159,16 +158,12 @@ def choose(pairs: PairSet, limit: int | None) -> tuple[Sample, ...]:
 def _progress(
     method: Method, samples: Sequence[Sample], workers: int, perceptual: Perceptual | None
 ) -> Iterator[Shown | Problem]:
-    console = Console(stderr=True)
     pool, turn = ThreadPoolExecutor(max_workers=workers), Lock()
     try:
         yield from track(
             pool.map(lambda sample: _score_or_say_why(method, sample, perceptual, turn), samples),
             method.name,
-            total=len(samples),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
+            len(samples),
         )
     finally:
         pool.shutdown(cancel_futures=True)

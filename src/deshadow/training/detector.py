@@ -1,6 +1,5 @@
 """Training of the detector: what it sees, what it minimises, and how it is scored on the way."""
 
-import io
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -8,7 +7,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import torch
-from PIL import Image
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -20,10 +18,9 @@ from deshadow.data.synth.triplets import synthesise
 from deshadow.data.views import relit, seen, view_grid
 from deshadow.nn.detector import ShadowDetector
 from deshadow.runtime.backends import TorchDetector
-from deshadow.system.files import write_whole
 from deshadow.training.batches import HELD_OUT, Source, held_out_pairs, open_source
 from deshadow.training.options import Options
-from deshadow.training.samples import GAP, ROWS, frame
+from deshadow.training.samples import ROWS, save_sheet
 
 LIT = 0.2
 """Share of the pictures that are shown without their shadow: nothing is to be found in them."""
@@ -213,9 +210,11 @@ def draw_samples(model: ShadowDetector, held: Held, path: Path) -> None:
 
     picture, mask, _ = (view[:ROWS] for view in held.pairs)
     painted = held.painted[:ROWS]
-    columns = [picture, mask.expand(-1, 3, -1, -1) * 255, found(picture), painted, found(painted)]
-    sheet = torch.cat([frame(column.float()) for column in columns], dim=3)
-    rows = torch.cat(list(sheet), dim=1).permute(1, 2, 0)[:-GAP, :-GAP]
-    buffer = io.BytesIO()
-    Image.fromarray(rows.cpu().contiguous().numpy()).save(buffer, "PNG")
-    write_whole(path, buffer.getvalue())
+    columns = {
+        "picture": picture,
+        "mask": mask.expand(-1, 3, -1, -1) * 255,
+        "detected": found(picture),
+        "dark things": painted,
+        "detected there": found(painted),
+    }
+    save_sheet(columns, path)

@@ -7,6 +7,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from deshadow.system.progress import show_line
+
 LOG = "log.jsonl"
 
 
@@ -52,15 +54,8 @@ class Journal:
 
     def show(self, text: str) -> None:
         """The line that moves: overwritten on a terminal, left out elsewhere."""
-        if not self.quiet and sys.stderr.isatty():
-            sys.stderr.write(f"{text}\033[K\r")
-            sys.stderr.flush()
-
-
-def bar(progress: float, width: int = 24) -> str:
-    """A bar of that width."""
-    full = round(width * min(1.0, max(0.0, progress)))
-    return "━" * full + "╌" * (width - full)
+        if not self.quiet:
+            show_line(text)
 
 
 def clock(seconds: float) -> str:

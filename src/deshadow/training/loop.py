@@ -16,8 +16,9 @@ from deshadow.nn.blocks import fused
 from deshadow.nn.config import Config, ModelConfig
 from deshadow.nn.lfg import LFGDiffusion
 from deshadow.runtime import checkpoint
+from deshadow.system.progress import draw_bar
 from deshadow.training.ahead import Batches, BatchesAhead
-from deshadow.training.journal import LOG, Journal, bar, clock
+from deshadow.training.journal import LOG, Journal, clock
 from deshadow.training.objectives import PictureError
 from deshadow.training.optimizers import Muon
 from deshadow.training.options import Options
@@ -226,7 +227,7 @@ class Run:
         self.journal.write("train", state.images, stage=stage, **named, rate=rate, speed=speed)
         left = (1 - progress) / progress * state.elapsed if progress else 0.0
         scores = f"  {self.task.headline(self.scores)}" if self.scores else ""
-        text = f"{bar(progress)} {progress:4.0%}  stage {stage}  loss {named['total']:.4f}{scores}"
+        text = f"{draw_bar(progress)} {progress:4.0%}  stage {stage}  loss {named['total']:.4f}{scores}"
         self.journal.show(f"{text}  {speed:,.0f} images/s  {clock(left)} left")
 
     def validate(self) -> Any:

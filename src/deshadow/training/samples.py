@@ -1,6 +1,7 @@
 """A sheet of what a model does to its validation pictures."""
 
 import io
+from collections.abc import Mapping
 from copy import deepcopy
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from PIL import Image
 from torch import Tensor
 
 from deshadow.data.augment import Pairs
+from deshadow.image.sheets import Card, draw_sheet
 from deshadow.nn.lfg import LFGDiffusion
 from deshadow.runtime.backends import TorchBackend
 from deshadow.system.files import write_whole
@@ -25,17 +27,25 @@ def draw_samples(model: LFGDiffusion, pairs: Pairs, options: Options, path: Path
     backend = TorchBackend(deepcopy(model), str(pairs.picture.device))
     picture = chosen.picture.float() / 127.5 - 1
     guidance = backend.encode(picture, network_mask(chosen.mask))
-    columns = [
-        chosen.picture,
-        (network_mask(chosen.mask) * 255).expand(-1, 3, -1, -1),
-        *([] if guidance is None else [grey(guidance)]),
-        remove(backend, chosen, options.val_steps, options.seed),
-        chosen.clean,
+    columns = {
+        "picture": chosen.picture,
+        "mask": (network_mask(chosen.mask) * 255).expand(-1, 3, -1, -1),
+        **({} if guidance is None else {"guidance": grey(guidance)}),
+        "result": remove(backend, chosen, options.val_steps, options.seed),
+        "truth": chosen.clean,
+    }
+    save_sheet(columns, path)
+
+
+def save_sheet(columns: Mapping[str, Tensor], path: Path) -> None:
+    """Write the columns, each (B, 3, H, W) from 0 to 255, side by side as PNG under their names."""
+    pictures = [
+        (column.round().clamp(0, 255).to(torch.uint8).permute(0, 2, 3, 1).cpu().numpy())
+        for column in (each.float() for each in columns.values())
     ]
-    sheet = torch.cat([frame(column) for column in columns], dim=3)
-    rows = torch.cat(list(sheet), dim=1).permute(1, 2, 0)
+    cards = [Card([Image.fromarray(view) for view in row]) for row in zip(*pictures, strict=True)]
     buffer = io.BytesIO()
-    Image.fromarray(rows.cpu().numpy()).save(buffer, "PNG")
+    draw_sheet(cards, headings=list(columns), margin=GAP, gap=GAP).save(buffer, "PNG")
     write_whole(path, buffer.getvalue())
 
 
@@ -43,9 +53,3 @@ def grey(guidance: Tensor) -> Tensor:
     """(B, 1 or 3, H, W) → (B, 3, H, W) from 0 to 255, each picture over its own range."""
     low, high = (how(guidance, dim=(1, 2, 3), keepdim=True) for how in (torch.amin, torch.amax))
     return ((guidance - low) / (high - low).clamp(min=1e-6) * 255).expand(-1, 3, -1, -1)
-
-
-def frame(pictures: Tensor) -> Tensor:
-    """(B, 3, H, W) → 8 bits with a white border to the right and below."""
-    pictures = pictures.round().clamp(0, 255).to(torch.uint8)
-    return torch.nn.functional.pad(pictures, (0, GAP, 0, GAP), value=255)

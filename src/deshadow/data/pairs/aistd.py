@@ -8,11 +8,10 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.progress import track
 
 from deshadow.data.pairs.find import PairSet, Problem, Sample, find, list_problems
 from deshadow.data.pairs.pictures import Source, save_picture
+from deshadow.system.progress import track
 
 
 def adjust(
@@ -83,14 +82,10 @@ def _adjust_all(pairs: PairSet, output: Path) -> list[tuple[float, float] | Prob
     for split in sorted({sample.split for sample in pairs}):
         for part in ("A", "B", "C_fixed_official"):
             (output / split / f"{split}_{part}").mkdir(parents=True)
-    console = Console(stderr=True)
     pool = ThreadPoolExecutor(max_workers=os.cpu_count())
     try:
         jobs = pool.map(lambda sample: _adjust_one(sample, output / sample.split), pairs)
-        shown = track(
-            jobs, "Adjusting", len(pairs), console=console, transient=True, disable=not console.is_terminal
-        )
-        return list(shown)
+        return list(track(jobs, "Adjusting", len(pairs)))
     finally:
         pool.shutdown(cancel_futures=True)
 

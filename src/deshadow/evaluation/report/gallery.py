@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from deshadow.image.colour import lab
+from deshadow.image.sheets import fit
 
 Pixels = NDArray[np.uint8]
 
@@ -28,8 +29,6 @@ def error_map(result: Pixels, truth: Pixels) -> Pixels:
 
 def data_uri(picture: Pixels) -> str:
     """(H, W, 3) or (H, W) → a small WebP that a page carries in its text."""
-    image = Image.fromarray(picture)
-    image.thumbnail((_THUMBNAIL, _THUMBNAIL), Image.Resampling.LANCZOS)
     buffer = io.BytesIO()
-    image.save(buffer, format="webp", quality=78, method=4)
+    fit(Image.fromarray(picture), _THUMBNAIL).save(buffer, format="webp", quality=78, method=4)
     return f"data:image/webp;base64,{base64.b64encode(buffer.getvalue()).decode()}"
