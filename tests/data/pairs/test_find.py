@@ -303,7 +303,7 @@ def test_a_photo_on_its_side_is_set_upright(tmp_path: Path) -> None:
     assert np.abs(got.astype(int) - picture).mean() < 1
 
 
-@pytest.mark.parametrize("levels", [(0, 1), (0, 255), (3, 240)])
+@pytest.mark.parametrize("levels", [(0, 1), (0, 255), (3, 240), (0, 100), (0, 127), (0, 128)])
 def test_masks_come_as_0_and_255(tmp_path: Path, levels: tuple[int, int]) -> None:
     write(tmp_path, "a", PLAIN)
     mask = scene(0)[1]

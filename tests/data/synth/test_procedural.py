@@ -22,6 +22,15 @@ def test_backgrounds_take_turns_and_follow_the_seed() -> None:
     assert torch.equal(pictures[:7], draw_backgrounds(7, 32, seed=4))
 
 
+@pytest.mark.parametrize("count", range(1, 7))
+def test_a_few_backgrounds_are_the_first_of_many(count: int) -> None:
+    assert torch.equal(draw_backgrounds(count, 32), draw_backgrounds(9, 32)[:count])
+
+
+def test_a_few_silhouettes_are_the_first_of_many() -> None:
+    assert torch.equal(draw_silhouettes(Kind.OBJECT, 2, 32), draw_silhouettes(Kind.OBJECT, 5, 32)[:2])
+
+
 def test_an_unknown_surface_is_refused() -> None:
     with pytest.raises(ValueError, match="brick, tiles"):
         draw_backgrounds(1, 32, surfaces=("marble",))

@@ -88,9 +88,14 @@ def read_grey(source: Source) -> NDArray[np.uint8]:
 
 
 def read_mask(source: Source) -> NDArray[np.uint8]:
-    """(H, W) of 0 and 255, cut at half; a mask that is stored as 0 and 1 is understood."""
+    """(H, W): 255 where the mask is brighter than half of white, 0 elsewhere.
+
+    Where nothing is that bright (masks of 0 and 1, or of a dark grey), half of the brightest value counts.
+    """
     grey = read_grey(source)
-    return np.where(grey > (127 if grey.max() > 1 else 0), np.uint8(255), np.uint8(0))
+    brightest = int(grey.max(initial=0))
+    white = 255 if brightest > 127 else brightest
+    return np.where(grey > white / 2, np.uint8(255), np.uint8(0))
 
 
 def _scaled(image: Image.Image) -> NDArray[np.uint8]:

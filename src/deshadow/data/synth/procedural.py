@@ -52,7 +52,7 @@ def draw_backgrounds(
         )
     result = torch.empty(count, 3, size, size, dtype=torch.uint8, device=device)
     for turn, name in enumerate(surfaces):
-        for index in torch.split(torch.arange(count, device=device)[turn :: len(surfaces)], CHUNK):
+        for index in _chunks(count, turn, len(surfaces), device):
             draws = Draws(seed, index)
             # Twice the size, then halved: fine lines stay smooth.
             picture = textures.add_dark_things(draws, SURFACES[name](draws, 2 * size), dark_things)
@@ -67,7 +67,7 @@ def draw_silhouettes(
     drawers = SHAPES[kind]
     result = torch.empty(count, 1, size, size, dtype=torch.uint8, device=device)
     for turn, drawer in enumerate(drawers):
-        for index in torch.split(torch.arange(count, device=device)[turn :: len(drawers)], CHUNK):
+        for index in _chunks(count, turn, len(drawers), device):
             result[index] = quantise(drawer(Draws(seed, index), size))[:, None]
     if kind is Kind.OBJECT:
         # An object ends: what lies outside the square repeats its border.
@@ -90,3 +90,9 @@ def draw_occluders(
         if kind is not Kind.OBJECT or objects is None
     }
     return gather_occluders(drawn if objects is None else {Kind.OBJECT: objects.to(device), **drawn})
+
+
+def _chunks(count: int, turn: int, turns: int, device: torch.device | str) -> tuple[Tensor, ...]:
+    """The numbers below `count` of one of `turns` drawers, a few at a time; none where there are fewer."""
+    index = torch.arange(count, device=device)[turn::turns]
+    return torch.split(index, CHUNK) if len(index) else ()
