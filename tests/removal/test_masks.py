@@ -1,12 +1,7 @@
-from typing import Any
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from deshadow.removal import masks
-from deshadow.removal.masks import Chosen
 
 
 def squares(*places: tuple[int, int, int], size: tuple[int, int] = (100, 200)) -> np.ndarray:
@@ -53,7 +48,7 @@ def test_what_is_no_mask_is_refused(bad: np.ndarray) -> None:
 
 
 def test_shadows_are_numbered_from_the_largest_and_specks_dropped() -> None:
-    labels = masks.instances(squares((10, 10, 20), (50, 100, 40), (5, 190, 2)))
+    labels = masks.label_shadows(squares((10, 10, 20), (50, 100, 40), (5, 190, 2)))
     assert labels[20, 20] == 2
     assert labels[60, 110] == 1
     assert labels.max() == 2
@@ -62,62 +57,6 @@ def test_shadows_are_numbered_from_the_largest_and_specks_dropped() -> None:
 
 def test_large_pictures_keep_their_outlines() -> None:
     mask = squares((101, 203, 333), (901, 1807, 555), size=(1500, 2500))
-    labels = masks.instances(mask)
+    labels = masks.label_shadows(mask)
     assert ((labels > 0) == (mask > 0)).all()
     assert labels[1000, 1900] == 1
-
-
-def test_a_point_takes_the_shadow_under_it_or_just_beside_it() -> None:
-    labels = masks.instances(squares((10, 10, 20), (50, 100, 40)))
-    assert masks.under(labels, 15, 15) == 2
-    assert masks.under(labels, 32, 15) == 2  # three pixels beside it
-    with pytest.raises(ValueError, match="no shadow at 60,15"):
-        masks.under(labels, 60, 15)
-    with pytest.raises(ValueError, match="outside the picture of 200 × 100"):
-        masks.under(labels, 200, 15)
-
-
-def test_shadows_are_chosen_by_point_by_number_and_by_exclusion() -> None:
-    mask = squares((10, 10, 20), (50, 100, 40))
-    labels = masks.instances(mask)
-
-    def taken(**how: Any) -> set[int]:
-        return set(np.unique(labels[masks.choose(mask, labels, **how).mask > 0]).tolist())
-
-    assert taken() == {1, 2}
-    assert taken(at=[(15, 15)]) == {2}
-    assert taken(numbers=[1]) == {1}
-    assert taken(at=[(15, 15)], numbers=[1]) == {1, 2}
-    assert taken(exclude=[1]) == {2}
-    with pytest.raises(ValueError, match="no shadow number 3: they are numbered from 1 to 2"):
-        taken(numbers=[3])
-
-
-def test_a_removal_reaches_as_far_as_it_says() -> None:
-    weight = masks.reach(Chosen(squares((40, 60, 20))), dilate=5, feather=3)
-    assert (weight[35:65, 55:85] == 1).all()  # five pixels wider on every side
-    assert 0 < weight[50, 86] < 1  # then it fades
-    assert not weight[:, 88:].any()
-    assert not weight[:32].any()
-
-
-def test_one_shadow_never_grows_into_another() -> None:
-    mask = squares((40, 60, 20), (40, 84, 10))
-    chosen = masks.choose(mask, masks.instances(mask), numbers=[1])
-    weight = masks.reach(chosen, dilate=15, feather=4)
-    seen = masks.seen_mask(chosen, 15, 100, 200)
-    for field in (weight, seen):
-        assert field[50, 82] == 1
-        assert not field[40:50, 84:94].any()
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.integers(1, 40), st.integers(1, 700), st.integers(0, 20), st.integers(0, 8))
-def test_any_size_has_a_reach(height: int, width: int, dilate: int, feather: int) -> None:
-    mask = np.zeros((height, width), np.float32)
-    mask[height // 2, width // 2] = 1
-    weight = masks.reach(Chosen(mask), dilate, feather)
-    assert weight.shape == mask.shape
-    assert weight[height // 2, width // 2] == 1
-    assert 0 <= weight.min() <= weight.max() <= 1
-    assert masks.instances(mask).shape == mask.shape

@@ -15,8 +15,9 @@ from deshadow.image.colour import lab
 from deshadow.metrics.scores import gradient_energy, lab_difference
 from deshadow.removal import windows
 from deshadow.removal.modes import Progress
-from deshadow.removal.options import Options, options_from
+from deshadow.removal.options import RemovalOptions, parse_options
 from deshadow.removal.remover import Remover
+from deshadow.removal.selection import Selection
 
 LEFT = (0.25, 0.28, 0.34)
 MODES: tuple[Literal["quick", "removal"], ...] = ("quick", "removal")
@@ -35,6 +36,10 @@ def remover() -> Remover:
     return Remover(Oracle(lighten(LEFT)), DarkIsShadow())  # type: ignore[arg-type]
 
 
+def all_of(mask: np.ndarray) -> Selection:
+    return Selection(mask.astype(np.float32))
+
+
 def plain(height: int = 120, width: int = 200) -> np.ndarray:
     """Two shadows on light grey, one of them large."""
     picture = np.full((height, width, 3), 0.8, np.float32)
@@ -47,9 +52,9 @@ def test_the_truth_comes_out_sharp_and_of_the_right_colour(mode: Any) -> None:
     truth, shade = detailed(600, 800), blob(600, 800, 3.0)
     photo = darkened(truth, shade, LEFT)
     oracle = Oracle(answer(truth) if mode == "quick" else lighten(LEFT))
-    found = Remover(oracle).relight(unit(photo), shade > 0.5, Options(mode=mode, dilate=4))
+    found = Remover(oracle).relight(unit(photo), all_of(shade > 0.5), RemovalOptions(mode=mode, dilate=4))
     assert found is not None
-    result = (found.over(unit(photo)) * 255).round().astype(np.uint8)
+    result = (found.composite(unit(photo)) * 255).round().astype(np.uint8)
     inside = shade > 0.9
     energy = gradient_energy(lab(result)[..., 0], lab(truth)[..., 0], inside)
     assert 0.85 < energy.result / energy.truth < 1.15
@@ -61,7 +66,10 @@ def test_windows_that_find_nothing_leave_what_quick_found(monkeypatch: pytest.Mo
     truth, shade = detailed(300, 400), blob(300, 400, 3.0)
     photo = unit(darkened(truth, shade, LEFT))
     monkeypatch.setattr(windows, "lay_out", lambda *_: [])
-    both = [Remover(Oracle(answer(truth))).relight(photo, shade > 0.5, Options(mode=m)) for m in MODES]
+    both = [
+        Remover(Oracle(answer(truth))).relight(photo, all_of(shade > 0.5), RemovalOptions(mode=m))
+        for m in MODES
+    ]
     assert both[0] is not None
     assert both[1] is not None
     np.testing.assert_allclose(both[1].pixels, both[0].pixels, atol=1e-5)
@@ -69,32 +77,36 @@ def test_windows_that_find_nothing_leave_what_quick_found(monkeypatch: pytest.Mo
 
 def test_previews_are_as_strong_as_the_result() -> None:
     photo, seen = plain(), list[Progress]()
-    found = remover().relight(photo, None, Options(mode="removal", strength=0.3), seen.append)
+    found = remover().relight(photo, None, RemovalOptions(mode="removal", strength=0.3), seen.append)
     assert found is not None
     assert seen[-2].preview is not None
-    np.testing.assert_allclose(seen[-2].preview(), found.over(photo), atol=1e-5)
+    np.testing.assert_allclose(seen[-2].preview(), found.composite(photo), atol=1e-5)
 
 
 def test_shadows_are_found_where_no_mask_is_given() -> None:
     found = remover().relight(plain())
     assert found is not None
     assert found.mask[30, 30] == 1
-    assert (found.over(plain())[30, 30] > 0.6).all()
-    assert remover().instances(plain()).max() == 2
+    assert (found.composite(plain())[30, 30] > 0.6).all()
+    assert remover().find_shadows(plain()).max() == 2
 
 
 def test_one_shadow_is_removed_and_the_other_stays_to_the_bit() -> None:
-    for choice in (Options(at=((130, 30),)), Options(instance=(2,)), Options(exclude=(1,))):
+    for choice in (
+        RemovalOptions(at=((130, 30),)),
+        RemovalOptions(instance=(2,)),
+        RemovalOptions(exclude=(1,)),
+    ):
         found = remover().relight(plain(), None, choice)
         assert found is not None
-        result = found.over(plain())
+        result = found.composite(plain())
         assert (result[20:60, 20:60] == plain()[20:60, 20:60]).all()
         assert (result[22:38, 122:138] > 0.6).all()
 
 
-@pytest.mark.parametrize("mask", [None, np.zeros((120, 200), np.uint8)])
-def test_no_shadow_gives_none(mask: np.ndarray | None) -> None:
-    assert remover().relight(np.full((120, 200, 3), 0.9, np.float32), mask) is None
+@pytest.mark.parametrize("selection", [None, Selection(np.zeros((120, 200), np.float32))])
+def test_no_shadow_gives_none(selection: Selection | None) -> None:
+    assert remover().relight(np.full((120, 200, 3), 0.9, np.float32), selection) is None
 
 
 def test_the_type_that_goes_in_comes_out() -> None:
@@ -112,7 +124,7 @@ def test_the_same_seed_gives_the_same_picture_from_any_thread(exported: Any) -> 
     mask = photo[..., 0] < 0.5
 
     def run(seed: int) -> np.ndarray:
-        found = shared.relight(photo, mask, Options(mode="removal", seed=seed))
+        found = shared.relight(photo, all_of(mask), RemovalOptions(mode="removal", seed=seed))
         assert found is not None
         return found.pixels
 
@@ -126,7 +138,7 @@ def test_the_same_seed_gives_the_same_picture_from_any_thread(exported: Any) -> 
 def test_progress_rises_shows_the_picture_and_can_cancel() -> None:
     told: list[Progress] = []
     photo = np.tile(plain(), (3, 3, 1))
-    remover().relight(photo, photo[..., 0] < 0.5, Options(mode="removal"), told.append)
+    remover().relight(photo, all_of(photo[..., 0] < 0.5), RemovalOptions(mode="removal"), told.append)
     shares = [each.share for each in told]
     assert shares == sorted(shares)
     assert shares[-1] == 1
@@ -144,7 +156,7 @@ def test_progress_rises_shows_the_picture_and_can_cancel() -> None:
             raise EnoughError
 
     with pytest.raises(EnoughError):
-        remover().relight(photo, photo[..., 0] < 0.5, Options(mode="removal"), stop)
+        remover().relight(photo, all_of(photo[..., 0] < 0.5), RemovalOptions(mode="removal"), stop)
 
 
 @settings(max_examples=25, deadline=None)
@@ -155,13 +167,13 @@ def test_odd_sizes_are_kept_and_untouched_outside(size: tuple[int, int], draw: s
     mask = rng.uniform(size=size) > 0.9
     mode: Any = draw.draw(st.sampled_from(["quick", "removal"]))
     strength = draw.draw(st.sampled_from([0.0, 0.4, 1.0]))
-    options = Options(mode=mode, strength=strength, dilate=1, feather=0)
-    found = remover().relight(photo, mask, options)
+    options = RemovalOptions(mode=mode, strength=strength, dilate=1, feather=0)
+    found = remover().relight(photo, all_of(mask), options)
     if not mask.any():
         assert found is None
         return
     assert found is not None
-    result = found.over(photo)
+    result = found.composite(photo)
     assert result.shape == photo.shape
     assert np.isfinite(result).all()
     assert (result[found.weight == 0] == photo[found.weight == 0]).all()
@@ -186,12 +198,12 @@ def test_odd_sizes_are_kept_and_untouched_outside(size: tuple[int, int], draw: s
 )
 def test_wrong_options_are_named(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        options_from(given)
+        parse_options(given)
 
 
 def test_missing_weights_say_what_to_do() -> None:
     with pytest.raises(ValueError, match=r"no weights 'none-such'.*a path to a \.safetensors file works too"):
-        Remover("none-such").relight(plain(), np.ones((120, 200)))
+        Remover("none-such").relight(plain(), all_of(np.ones((120, 200))))
 
 
 def test_the_package_is_imported_without_numpy() -> None:

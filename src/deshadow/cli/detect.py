@@ -55,7 +55,7 @@ def find_shadows(
         seen = read(photo)
     for folder in dict.fromkeys(place.parent for place in places):
         make_folder(folder)
-    labels = Remover(detector=detector, device=device).instances(seen.pixels)
+    labels = Remover(detector=detector, device=device).find_shadows(seen.pixels)
     mask = Image.fromarray(np.where(labels > 0, np.uint8(255), np.uint8(0)))
     deliver(output, sheets.packed(mask, format_of(output)))
     count = int(labels.max(initial=0))

@@ -99,7 +99,7 @@ def remove(
     if unknown := [each for each in photos if each.startswith("-") and each != "-"]:
         raise ValueError(f"unknown option {unknown[0]}: deshadow --help lists them")
     from deshadow.removal import batch
-    from deshadow.removal.options import options_from
+    from deshadow.removal.options import parse_options
     from deshadow.removal.remover import Remover
 
     given: dict[str, Any] = {
@@ -111,7 +111,7 @@ def remove(
     }
     given |= {"sampler": sampler, "seed": seed, "invert_mask": invert_mask or None}
     given |= {"at": _points(at), "instance": _numbers(instance), "exclude": _numbers(exclude)}
-    options = options_from({name: value for name, value in given.items() if value is not None})
+    options = parse_options({name: value for name, value in given.items() if value is not None})
     request = batch.Request(
         output, mask, recursive, skip_existing, save_mask, compare, variants, json, quality, workers
     )

@@ -12,8 +12,6 @@ from threading import Event, Lock
 import numpy as np
 from PIL import Image
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
 
 from deshadow.photo import Photo, format_of, read
 from deshadow.photo.inputs import open_mask
@@ -21,10 +19,11 @@ from deshadow.photo.writing import written_format
 from deshadow.removal import sheets
 from deshadow.removal.jobs import STREAM, Job, check_places, make_folder, plan
 from deshadow.removal.modes import Progress
-from deshadow.removal.options import Options
+from deshadow.removal.options import RemovalOptions
 from deshadow.removal.outcomes import Outcome, report_text, residual, say
-from deshadow.removal.remover import Relit, Remover, WeightsError
+from deshadow.removal.remover import RemovalResult, Remover, WeightsError
 from deshadow.system.files import deliver, hush, silenced
+from deshadow.system.progress import show_progress
 from deshadow.system.streams import write_out
 
 
@@ -49,7 +48,7 @@ class StoppedError(Exception):
     """Raised in a worker when the user has stopped the run."""
 
 
-def run(photos: Sequence[str], request: Request, options: Options, remover: Remover) -> list[Outcome]:
+def run(photos: Sequence[str], request: Request, options: RemovalOptions, remover: Remover) -> list[Outcome]:
     """Do it, with a progress bar on stderr; what fails does not keep the others from being done."""
     hush()
     jobs = plan(photos, request.output, request.mask, request.recursive)
@@ -74,7 +73,7 @@ def run(photos: Sequence[str], request: Request, options: Options, remover: Remo
 
 
 def process(
-    job: Job, request: Request, options: Options, remover: Remover, report: Callable[[float], None]
+    job: Job, request: Request, options: RemovalOptions, remover: Remover, report: Callable[[float], None]
 ) -> Outcome:
     """One photo from its file to the files of its results."""
     began = time.monotonic()
@@ -82,6 +81,9 @@ def process(
     with silenced(request.workers == 1):  # libtiff says what is wrong in lines of its own
         photo = read(data, job.name)
         mask = None if job.mask is None else open_mask(job.mask)[0]
+    selection = None
+    if mask is not None or request.variants > 1:  # otherwise found while the networks are opened
+        selection = remover.select(photo.pixels, mask, options)
     kind = format_of(job.output) if job.output else written_format(photo)
     known = Outcome(job.name, "done", (), "", photo.width, photo.height, photo.format, notes=photo.notes)
     results: list[tuple[str, Image.Image]] = []
@@ -92,7 +94,7 @@ def process(
         def progress(now: Progress, number: int = number) -> None:
             report((number + now.share) / request.variants)
 
-        relit = remover.relight(photo.pixels, mask, seeded, progress)
+        relit = remover.relight(photo.pixels, selection, seeded, progress)
         if relit is None:
             copy = data if kind == photo.format else photo.encode(kind, request.quality)
             copied = _deliver(job.output, copy)
@@ -121,7 +123,7 @@ def process(
 def _each(
     jobs: Sequence[Job],
     request: Request,
-    options: Options,
+    options: RemovalOptions,
     remover: Remover,
     advance: Callable[[int, float], None],
 ) -> Iterator[tuple[int, Outcome]]:
@@ -213,7 +215,7 @@ def _numbered(job: Job, number: int) -> str:
     return f"{number + 1}{job.output.suffix}"
 
 
-def _further(job: Job, request: Request, photo: Photo, result: Photo, relit: Relit) -> list[str]:
+def _further(job: Job, request: Request, photo: Photo, result: Photo, relit: RemovalResult) -> list[str]:
     """The mask and the comparison, where they are asked for."""
     written = []
     if request.save_mask:
@@ -241,14 +243,12 @@ def _stdout_is_taken(jobs: Sequence[Job], request: Request) -> bool:
 @contextmanager
 def _bar(count: int, console: Console) -> Iterator[Callable[[int, float], None]]:
     """A progress bar on stderr; gives a function of a photo's index and how far it is."""
-    columns = (TextColumn("Removing shadows"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("", total=count)
+    with show_progress("Removing shadows", count, console) as bar:
         shares, lock = [0.0] * count, Lock()
 
         def advance(index: int, share: float) -> None:
             with lock:
+                bar.advance(max(0.0, share - shares[index]))
                 shares[index] = max(shares[index], share)
-                bar.update(task, completed=sum(shares))
 
         yield advance

@@ -8,9 +8,10 @@ import numpy as np
 
 from deshadow.diffusion.sampling import Sampler, sample
 from deshadow.image.filters import Field, fit_within
-from deshadow.removal import balance, masks, relight, windows
-from deshadow.removal.masks import SEEN, Chosen
-from deshadow.removal.options import Options, Solver
+from deshadow.removal import balance, reach, relight, windows
+from deshadow.removal.options import RemovalOptions, Solver
+from deshadow.removal.reach import SEEN
+from deshadow.removal.selection import Selection
 from deshadow.runtime.backends import Backend, condition
 
 Stage = Literal["detect", "quick", "windows"]
@@ -37,11 +38,13 @@ class Progress:
 Report = Callable[[Progress], None]
 
 
-def quick(backend: Backend, pixels: Field, chosen: Chosen, weight: Field, options: Options) -> Field:
+def quick(
+    backend: Backend, pixels: Field, selection: Selection, weight: Field, options: RemovalOptions
+) -> Field:
     """(H, W, 3): the photo relit as the network would have the whole of it, reduced."""
     height, width = fit_within(pixels.shape[:2], SEEN)
     shadow = relight.reduced(pixels, height, width)
-    mask = masks.seen_mask(chosen, options.dilate, height, width)
+    mask = reach.network_mask(selection, options.dilate, height, width)
     picture = np.ascontiguousarray((shadow * 2 - 1).transpose(2, 0, 1)[None])
     denoise = condition(backend, picture, mask[None, None])
     noise = np.random.default_rng(options.seed).standard_normal(picture.shape).astype(np.float32)
@@ -49,32 +52,33 @@ def quick(backend: Backend, pixels: Field, chosen: Chosen, weight: Field, option
     found = sample(denoise, noise, backend.config.schedule, steps=options.steps, sampler=sampler)
     clean = ((found[0].transpose(1, 2, 0) + 1) / 2).clip(0, 1)
     relighting = relight.fit(shadow, clean, relight.reduced(weight, height, width))
-    inside, stays = masks.seen_mask(chosen, 0, height, width), masks.seen_barrier(chosen, height, width)
-    return relight.apply(balance.balanced(relighting, shadow, inside, stays), pixels, weight)
+    inside = reach.network_mask(selection, 0, height, width)
+    protected = reach.network_protected(selection, height, width)
+    return relight.apply(balance.balanced(relighting, shadow, inside, protected), pixels, weight)
 
 
 def removal(
     backend: Backend,
     pixels: Field,
-    chosen: Chosen,
+    selection: Selection,
     weight: Field,
     relit: Field,
-    options: Options,
+    options: RemovalOptions,
     report: Report,
 ) -> Field:
     """(H, W, 3): Quick's result, relit as windows over the shadow would have it, each started from it."""
     height, width = fit_within(pixels.shape[:2], WINDOWED)
     shadow, start, seen = (relight.reduced(field, height, width) for field in (pixels, relit, weight))
-    reach = round(options.dilate * max(height, width) / SEEN)
-    mask = masks.seen_mask(chosen, reach, height, width)
-    start = laid_over(shadow, start, seen)
+    radius = round(options.dilate * max(height, width) / SEEN)
+    mask = reach.network_mask(selection, radius, height, width)
+    start = composite(shadow, start, seen)
     places = windows.lay_out(seen)
 
     def carried(clean: Field) -> Field:
         return relight.apply(relight.fit(start, clean, seen), relit, weight)
 
     def shown(result: Field) -> Field:
-        return laid_over(pixels, relight.weakened(pixels, result, options.strength), weight)
+        return composite(pixels, relight.weakened(pixels, result, options.strength), weight)
 
     refined: Callable[[], Field] = lambda: start  # noqa: E731
     report(Progress(0.2, "windows", 0, len(places), lambda: shown(relit)))
@@ -97,7 +101,7 @@ def removal(
     return carried(refined())
 
 
-def laid_over(pixels: Field, result: Field, weight: Field) -> Field:
+def composite(pixels: Field, result: Field, weight: Field) -> Field:
     """(H, W, 3), (H, W, 3), (H, W) → the result over the picture; where the weight is 0, the picture."""
     mixed = pixels.astype(np.float32, copy=True)
     touched = weight > 0

@@ -1,81 +1,198 @@
-"""What can be chosen about a removal."""
+"""The options of a removal, declared once: name, type, default, range, choices, help, and where each shows.
 
-from dataclasses import dataclass, fields
+The command line's flags, the HTTP form, `/api/settings` and the controls of the page are derived from
+`list_options`. numpy is not imported here, so that `deshadow --help` answers at once.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cache
 from numbers import Integral, Real
-from typing import Any, Literal, get_args
-
-import numpy as np
+from operator import index
+from typing import Any, Literal, get_args, get_type_hints
 
 Mode = Literal["quick", "removal"]
 Solver = Literal["ddim", "dpm"]
+Face = Literal["cli", "http", "page", "library"]
+"""Where an option can be set: the command line, the HTTP API, the page in the browser, the library."""
+
+_EVERYWHERE: tuple[Face, ...] = ("cli", "http", "page", "library")
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The numbers that an option takes."""
+
+    minimum: float
+    maximum: float
+    step: float = 1
+    """The smallest change that a slider makes; numbers in between are valid too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """What is known about one option."""
+
+    name: str
+    type: Any
+    """Its annotation: `int`, `float`, `bool`, a `Literal` of strings, or a tuple."""
+    default: Any
+    help: str
+    """One or two sentences."""
+    faces: tuple[Face, ...]
+    range: Range | None = None
+    """Of a number."""
+    choices: tuple[str, ...] = ()
+    """Of a `Literal`."""
+
+
+def _about(help: str, *faces: Face, range: Range | None = None) -> dict[str, Any]:  # noqa: A002
+    """What `list_options` tells about a field of `RemovalOptions`; without faces, the option shows on all."""
+    return {"help": help, "faces": faces or _EVERYWHERE, "range": range}
 
 
 @dataclass(frozen=True)
-class Options:
-    """What can be chosen about a removal."""
+class RemovalOptions:
+    """How shadows are removed, and which of them. ValueError says which value is out of range."""
 
-    mode: Mode = "quick"
-    """quick: one pass over the whole picture, reduced. removal: windows over the shadow besides."""
-    dilate: int = 15
-    """Pixels by which the mask grows, of a picture whose longer side is 512; 15 is as in training."""
-    feather: float = 4.0
-    """Pixels, of the same picture, over which the removal fades beyond the dilated mask."""
-    strength: float = 1.0
-    """Share of the missing light that is given back, from 0 to 1."""
-    steps: int = 1
-    """Of the sampler."""
-    sampler: Solver = "ddim"
-    seed: int = 0
-    """Of the noise."""
-    at: tuple[tuple[int, int], ...] = ()
-    """Points x, y: only the shadows under them."""
-    instance: tuple[int, ...] = ()
-    """Numbers of shadows, 1 being the largest: only these."""
-    exclude: tuple[int, ...] = ()
-    """Numbers of shadows that stay."""
-    invert_mask: bool = False
-    """The given mask is bright outside the shadow."""
-    threshold: float = 0.5
-    """Probability from which on a pixel counts as shadow, where no mask is given."""
+    mode: Mode = field(
+        default="quick",
+        metadata=_about(
+            "quick relights the whole photo in one pass. removal refines the result window by window, "
+            "which takes longer."
+        ),
+    )
+    dilate: int = field(
+        default=15,
+        metadata=_about(
+            "Radius by which the mask is dilated, in pixels of a photo whose longer side is 512.",
+            range=Range(0, 64),
+        ),
+    )
+    feather: float = field(
+        default=4.0,
+        metadata=_about(
+            "Width of the soft edge beyond the dilated mask, in pixels of a photo whose longer side is 512.",
+            range=Range(0, 64, 0.5),
+        ),
+    )
+    strength: float = field(
+        default=1.0,
+        metadata=_about(
+            "Share of the missing light that is restored: 1 removes the shadow, 0 keeps it.",
+            range=Range(0, 1, 0.01),
+        ),
+    )
+    steps: int = field(default=1, metadata=_about("Number of sampling steps.", range=Range(1, 50)))
+    sampler: Solver = field(
+        default="ddim", metadata=_about("Sampler of the diffusion.", "cli", "http", "library")
+    )
+    seed: int = field(
+        default=0,
+        metadata=_about("Seed of the noise. The same seed gives the same result.", range=Range(0, 2**32 - 1)),
+    )
+    at: tuple[tuple[int, int], ...] = field(
+        default=(),
+        metadata=_about(
+            "Remove only the shadow at this point X,Y, in pixels of the photo as displayed. Repeatable.",
+            "cli",
+            "library",
+        ),
+    )
+    instance: tuple[int, ...] = field(
+        default=(),
+        metadata=_about(
+            "Remove only the shadow of this number, as `deshadow detect` numbers them. Repeatable.",
+            "cli",
+            "library",
+        ),
+    )
+    exclude: tuple[int, ...] = field(
+        default=(), metadata=_about("Keep the shadow of this number. Repeatable.", "cli", "library")
+    )
+    invert_mask: bool = field(
+        default=False,
+        metadata=_about("The given mask is black in the shadow instead of white.", "cli", "library"),
+    )
+    threshold: float = field(
+        default=0.5,
+        metadata=_about(
+            "Probability from which a pixel counts as shadow, where no mask is given.",
+            "cli",
+            "library",
+            range=Range(0, 1, 0.01),
+        ),
+    )
 
     def __post_init__(self) -> None:
-        for name, chosen, choices in (("mode", self.mode, Mode), ("sampler", self.sampler, Solver)):
-            if chosen not in get_args(choices):
-                raise ValueError(f"unknown {name} {chosen!r}: choose from {', '.join(get_args(choices))}")
-        for name, least, most in (
-            ("dilate", 0, 256),
-            ("feather", 0, 256),
-            ("strength", 0, 1),
-            ("steps", 1, 1000),
-            ("seed", 0, 2**63 - 1),
-            ("threshold", 0, 1),
-        ):
-            value: Any = getattr(self, name)
-            whole = name not in ("feather", "strength", "threshold")
-            fits: bool = isinstance(value, Integral if whole else Real)
-            if not fits:
-                raise ValueError(f"{name} is {value!r}: it must be a {'whole ' * whole}number")
-            if not least <= value <= most:  # which also refuses what is not a number
-                raise ValueError(f"{name} is {value}: it must be from {least} to {most}")
+        for name, convert in _CONVERSIONS.items():
+            object.__setattr__(self, name, convert(name, getattr(self, name)))
+        for option in list_options():
+            _check(option, getattr(self, option.name))
 
 
-def options_from(given: dict[str, Any]) -> Options:
-    """Options by name; where several can be given, a list or just one is welcome."""
-    known = {field.name for field in fields(Options)}
-    if unknown := sorted(set(given) - known):
+@cache
+def list_options(face: Face | None = None) -> tuple[Option, ...]:
+    """The options that one face shows, or all of them, in the order in which they are declared."""
+    types = get_type_hints(RemovalOptions)
+    options = (
+        Option(
+            name=declared.name,
+            type=types[declared.name],
+            default=declared.default,
+            help=declared.metadata["help"],
+            faces=declared.metadata["faces"],
+            range=declared.metadata["range"],
+            choices=get_args(types[declared.name]) if types[declared.name] in (Mode, Solver) else (),
+        )
+        for declared in fields(RemovalOptions)
+    )
+    return tuple(option for option in options if face is None or face in option.faces)
+
+
+def parse_options(given: Mapping[str, Any]) -> RemovalOptions:
+    """Options by name, as the library takes them; ValueError for a name that does not exist."""
+    known = [option.name for option in list_options("library")]
+    if unknown := sorted(set(given) - set(known)):
         raise ValueError(f"unknown option {unknown[0]!r}: choose from {', '.join(sorted(known))}")
-    return Options(**{name: _several(name, value) for name, value in given.items()})
+    return RemovalOptions(**given)
 
 
-def _several(name: str, value: Any) -> Any:
-    """A list as a tuple, and a single point or number as one of several."""
+def _check(option: Option, value: Any) -> None:
+    if option.choices and value not in option.choices:
+        raise ValueError(f"unknown {option.name} {value!r}: choose from {', '.join(option.choices)}")
+    if option.range is None:
+        return
+    whole = option.type is int
+    if not isinstance(value, Integral if whole else Real):
+        raise ValueError(f"{option.name} is {value!r}: it must be a {'whole ' * whole}number")
+    if not option.range.minimum <= value <= option.range.maximum:  # NaN fails this too
+        raise ValueError(
+            f"{option.name} is {value}: it must be from {option.range.minimum} to {option.range.maximum}"
+        )
+
+
+def _points(name: str, value: Any) -> tuple[tuple[int, int], ...]:
+    """Points x, y as tuples; a single point may stand by itself."""
     try:
-        if name == "at":
-            points = (value,) if len(value) == 2 and not any(np.ndim(each) for each in value) else value
-            return tuple((int(x), int(y)) for x, y in points)
-        if name in ("instance", "exclude"):
-            return tuple(int(each) for each in np.atleast_1d(value).tolist())
+        points = list(value)
+        if len(points) == 2 and all(isinstance(each, Real) for each in points):
+            points = [points]
+        return tuple((int(x), int(y)) for x, y in points)
     except (TypeError, ValueError) as error:
-        wanted = "points x, y" if name == "at" else "numbers of shadows"
-        raise ValueError(f"{name} is {value!r}: give {wanted}") from error
-    return value
+        raise ValueError(f"{name} is {value!r}: give points x, y") from error
+
+
+def _numbers(name: str, value: Any) -> tuple[int, ...]:
+    """Numbers of shadows as a tuple; a single number may stand by itself."""
+    try:
+        return (index(value),) if isinstance(value, Integral) else tuple(index(each) for each in value)
+    except TypeError as error:
+        raise ValueError(f"{name} is {value!r}: give numbers of shadows") from error
+
+
+_CONVERSIONS: dict[str, Callable[[str, Any], Any]] = {
+    "at": _points,
+    "instance": _numbers,
+    "exclude": _numbers,
+}

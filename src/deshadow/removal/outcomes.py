@@ -16,7 +16,7 @@ from deshadow.photo.formats import FORMATS
 from deshadow.removal.jobs import STREAM
 
 if TYPE_CHECKING:
-    from deshadow.removal.options import Options
+    from deshadow.removal.options import RemovalOptions
 
 LOSSY_NOTE = "elsewhere {format} differs by {mean:.2f} of 255 on average, {most} at most"
 
@@ -97,7 +97,7 @@ def say(outcome: Outcome, console: Console, errors: Console) -> None:
     console.print(line, highlight=False, markup=False)
 
 
-def report_text(outcomes: Sequence[Outcome], options: "Options") -> str:
+def report_text(outcomes: Sequence[Outcome], options: "RemovalOptions") -> str:
     """The report as JSON: version, options, and an entry for each photo."""
     report: dict[str, Any] = {
         "version": __version__,

@@ -3,38 +3,39 @@
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from deshadow.image.filters import Field
 from deshadow.removal import detect, masks, relight
-from deshadow.removal.masks import Chosen, Labels
-from deshadow.removal.modes import Progress, Report, laid_over, quick, removal
-from deshadow.removal.options import Options, options_from
+from deshadow.removal.masks import Labels
+from deshadow.removal.modes import Progress, Report, composite, quick, removal
+from deshadow.removal.options import RemovalOptions, parse_options
+from deshadow.removal.reach import weigh
+from deshadow.removal.selection import Selection, select
 from deshadow.runtime.backends import Backend, Detector, open_backend, open_detector
 
 Image = TypeVar("Image")
 
 
 @dataclass(frozen=True, slots=True)
-class Relit:
-    """What a removal gives."""
+class RemovalResult:
+    """A photo without the selected shadows, and where it differs from the photo."""
 
     pixels: Field
-    """(H, W, 3) sRGB in [0, 1]: the photo without the shadow, to be laid over it by the weight."""
+    """(H, W, 3) sRGB in [0, 1]: the photo without the shadow, to be composited over it by the weight."""
     weight: Field
     """(H, W) in [0, 1]; where it is 0, nothing is touched."""
     mask: Field
-    """(H, W) in [0, 1]: the mask that was used, before it was dilated."""
+    """(H, W) in [0, 1]: the mask of the selection, before it was dilated."""
 
-    def over(self, pixels: Field) -> Field:
-        """(H, W, 3) → the result laid over the photo; where the weight is 0, the photo's own values."""
-        return laid_over(pixels, self.pixels, self.weight)
+    def composite(self, pixels: Field) -> Field:
+        """(H, W, 3) → the result over the photo; where the weight is 0, the photo's own values."""
+        return composite(pixels, self.pixels, self.weight)
 
 
 class WeightsError(ValueError):
@@ -77,79 +78,92 @@ class Remover:
                 self._detector = open_detector(self._detector, self._device, self._threads)
             return self._detector
 
-    def probability(self, pixels: Field) -> Field:
-        """(H, W, 3) sRGB in [0, 1] → (H, W): how likely each pixel is to lie in a shadow."""
-        return detect.probability(self.detector, pixels)
+    def detect(self, pixels: Field) -> Field:
+        """(H, W, 3) sRGB in [0, 1] → (H, W) in [0, 1]: the probability that a pixel lies in a shadow."""
+        return detect.detect_shadows(self.detector, pixels)
 
-    def instances(self, pixels: Field, threshold: float = 0.5) -> Labels:
+    def find_shadows(self, pixels: Field, threshold: float = 0.5) -> Labels:
         """(H, W, 3) sRGB in [0, 1] → (H, W): 0 outside shadows, 1, 2, … in each, from the largest."""
-        return masks.instances(self.probability(pixels), threshold)
+        return masks.label_shadows(self.detect(pixels), threshold)
+
+    def select(
+        self,
+        pixels: Field,
+        mask: NDArray[Any] | None = None,
+        options: RemovalOptions = RemovalOptions(),  # noqa: B008 (immutable)
+    ) -> Selection:
+        """Select shadows of (H, W, 3) by `at`, `instance` and `exclude` of the options.
+
+        `mask` (h, w), of any size, is 1 (or 255) in the shadow. Without one the shadows are found.
+        """
+        height, width = pixels.shape[:2]
+        if mask is None:
+            labels, given = self.find_shadows(pixels, options.threshold), None
+        else:
+            given = masks.as_mask(mask, height, width, options.invert_mask)
+            if not (options.at or options.instance or options.exclude):
+                return Selection(given)
+            labels = masks.label_shadows(given)
+        return select(labels, given, at=options.at, instances=options.instance, exclude=options.exclude)
 
     def relight(
         self,
         pixels: Field,
-        mask: NDArray[Any] | None = None,
-        options: Options = Options(),  # noqa: B008 (immutable)
+        selection: Selection | None = None,
+        options: RemovalOptions = RemovalOptions(),  # noqa: B008 (immutable)
         progress: Report | None = None,
-        *,
-        barrier: NDArray[np.bool_] | None = None,
-    ) -> Relit | None:
-        """Remove the shadows of (H, W, 3) sRGB in [0, 1]; None if there are none.
+    ) -> RemovalResult | None:
+        """Remove the selected shadows from (H, W, 3) sRGB in [0, 1]; None if nothing is selected.
 
-        `mask` (h, w) is 1 (or 255) in the shadow; without one the shadows are found. `barrier` (H, W) is what
-        stays as it is, however far masks grow. An exception that `progress` raises ends the work.
+        Without a selection the shadows are found, and selected by the options; a given selection is final, so
+        `at`, `instance`, `exclude`, `invert_mask` and `threshold` have no effect on it. An exception that
+        `progress` raises ends the work.
         """
         if pixels.ndim != 3 or pixels.shape[2] != 3 or 0 in pixels.shape:
             raise ValueError(f"a picture is (height, width, 3), not {pixels.shape}")
+        if selection is not None and selection.mask.shape != pixels.shape[:2]:
+            raise ValueError(
+                f"a selection of {selection.mask.shape} does not fit a picture of {pixels.shape[:2]}"
+            )
         report: Report = progress or (lambda _: None)
         report(Progress(0.0, "detect"))
         with ThreadPoolExecutor(1) as pool:
-            choosing = pool.submit(self.choose, pixels, mask, options)
-            backend = self.backend  # the first time, that takes longer than finding the shadows meanwhile
+            selecting = None if selection is not None else pool.submit(self.select, pixels, None, options)
+            backend = (
+                self.backend
+            )  # opening it the first time takes longer than finding the shadows meanwhile
             backend.config.schedule.times(options.steps)
-            chosen = choosing.result()
-        if barrier is not None:
-            kept = barrier if chosen.barrier is None else barrier | chosen.barrier
-            chosen = replace(chosen, barrier=kept)
-        weight = masks.reach(chosen, options.dilate, options.feather)
-        if not chosen.mask.any() or not weight.any():
+            if selecting is not None:
+                selection = selecting.result()
+        assert selection is not None
+        weight = weigh(selection, options.dilate, options.feather)
+        if not selection.mask.any() or not weight.any():
             return None
         report(Progress(0.1, "quick"))
-        relit = quick(backend, pixels, chosen, weight, options)
+        relit = quick(backend, pixels, selection, weight, options)
         if options.mode == "removal":
-            relit = removal(backend, pixels, chosen, weight, relit, options, report)
+            relit = removal(backend, pixels, selection, weight, relit, options, report)
         relit = relight.weakened(pixels, relit, options.strength)
         report(Progress(1.0, "windows" if options.mode == "removal" else "quick"))
-        return Relit(relit, weight, chosen.mask)
-
-    def choose(self, pixels: Field, mask: NDArray[Any] | None, options: Options) -> Chosen:
-        """What is to be removed from (H, W, 3) and what must stay: by the given mask, or a detected one."""
-        height, width = pixels.shape[:2]
-        if mask is not None:
-            given = masks.as_mask(mask, height, width, options.invert_mask)
-            if not (options.at or options.instance or options.exclude):
-                return Chosen(given)
-        else:
-            given = self.probability(pixels)
-        labels = masks.instances(given, options.threshold)
-        found = given if mask is not None else (labels > 0).astype(np.float32)
-        return masks.choose(found, labels, options.at, options.instance, options.exclude)
+        return RemovalResult(relit, weight, selection.mask)
 
     def remove(self, image: Image, mask: Any = None, **options: Any) -> Image:
         """The picture without its shadows, of the type that came; a path gives a PIL picture.
 
         `image` is bytes of a file, a PIL picture, a numpy array (H, W, 3), a tensor ((B,) 3, H, W) or a path;
-        `mask` is any of these, 1 (or 255) in the shadow. Options are those of `Options`.
+        `mask` is any of these, 1 (or 255) in the shadow. The options are the fields of
+        `deshadow.removal.options.RemovalOptions`.
         """
         from deshadow.photo import inputs
 
-        chosen = options_from(options)
+        parsed = parse_options(options)
 
-        def relit(pixels: Field, own: NDArray[Any] | None) -> inputs.Change | None:
-            found = self.relight(pixels, own, chosen)
+        def change(pixels: Field, own: NDArray[Any] | None) -> inputs.Change | None:
+            selection = None if own is None else self.select(pixels, own, parsed)
+            found = self.relight(pixels, selection, parsed)
             return None if found is None else (found.pixels, found.weight)
 
-        result: Image = inputs.through(image, mask, relit)
+        result: Image = inputs.through(image, mask, change)
         return result
 
 

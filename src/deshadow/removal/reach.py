@@ -1,0 +1,57 @@
+"""How far a removal reaches around the selected shadows: its weight, and the masks that the network sees."""
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from deshadow.image import morphology
+from deshadow.image.filters import Field, box_filter, fit_within, resize
+from deshadow.removal.masks import Mask
+from deshadow.removal.selection import Selection
+
+SEEN = 512
+"""Longer side of the picture that the network sees at once; lengths are told in its pixels."""
+
+
+def weigh(selection: Selection, dilate: int, feather: float) -> Field:
+    """(H, W) in [0, 1]: the weight of a removal; 1 in the dilated mask, fading beyond it, then exactly 0.
+
+    `dilate` and `feather` are lengths in pixels of the picture that the network sees. The weight of what is
+    protected is 0.
+    """
+    height, width = selection.mask.shape
+    small = fit_within((height, width), SEEN)
+    seen = resize(selection.mask, *small, Image.Resampling.BOX).clip(0, 1)
+    wide = morphology.dilate(seen, dilate)
+    radius = round(feather)
+    if radius:
+        # Half of a square that is centred on a straight border lies inside: there the fading begins.
+        share = (2 * box_filter(wide, radius)).clip(0, 1)
+        wide = np.maximum(wide, share * share * (3 - 2 * share))
+    if small == (height, width):
+        weight = wide
+    elif dilate or radius:
+        weight = resize(wide, height, width, Image.Resampling.BILINEAR).copy()
+        np.maximum(weight, selection.mask, out=weight)
+    else:
+        weight = selection.mask
+    if selection.protected is not None:
+        weight = np.where(selection.protected, np.float32(0), weight)
+    return weight
+
+
+def network_mask(selection: Selection, dilate: int, height: int, width: int) -> Mask:
+    """(height, width): the mask that the network sees, dilated as in training, 0 in what is protected."""
+    small = resize(selection.mask, height, width, Image.Resampling.BOX).clip(0, 1)
+    mask = morphology.dilate(small, dilate)
+    protected = network_protected(selection, height, width)
+    return mask if protected is None else np.where(protected, np.float32(0), mask)
+
+
+def network_protected(selection: Selection, height: int, width: int) -> NDArray[np.bool_] | None:
+    """(height, width): what is protected, at the size that the network sees."""
+    if selection.protected is None:
+        return None
+    share = resize(selection.protected.astype(np.float32), height, width, Image.Resampling.BOX)
+    protected: NDArray[np.bool_] = share > 0.5
+    return protected
