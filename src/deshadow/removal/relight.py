@@ -140,7 +140,7 @@ def apply(relighting: Relighting, pixels: Field, weight: Field) -> Field:
         before = linear(result[strip, across][touched])
         guide = log_luminance(before)[:, None]
         after = before * np.exp((slope * guide + level).clip(-1, _MOST)) + lift
-        result[strip, across][touched] = encode(after)
+        result[strip, across][touched] = encode(after.astype(np.float32, copy=False))
     return result
 
 
