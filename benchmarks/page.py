@@ -11,20 +11,19 @@ import shutil
 import statistics
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageDraw, ImageFilter
 from playwright.sync_api import Browser, sync_playwright
 from skimage import data
 
-from deshadow.serve import files
+from deshadow.serve.app import PAGE
 
 VISITS = 9
 
 
 def main(address: str = "http://127.0.0.1:8765/") -> None:
-    found = [path for path in (Path(files.__file__).parent / "page").rglob("*") if path.is_file()]
+    found = [path for path in PAGE.rglob("*") if path.is_file()]
     print(f"{len(found)} files, {sum(path.stat().st_size for path in found) / 1000:.0f} KB")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])

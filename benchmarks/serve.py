@@ -25,9 +25,9 @@ from PIL import Image
 TESTS = Path(__file__).parent.parent / "tests"
 STAND_IN = """
 from standin import StandIn
-from deshadow.serve.server import serve
+from deshadow.serve.server import run_server
 from deshadow.serve.settings import Settings
-serve(StandIn(pause=0.05), Settings(port=0), browser=False)
+run_server(StandIn(pause=0.05), Settings(port=0), browser=False)
 """
 
 
@@ -136,7 +136,9 @@ def watch(address: str, seconds: float, told: Connection) -> None:
                 http.get(path)
                 page.append(time.monotonic() - began)
             metrics = http.get("/metrics").text.splitlines()
-            figure = next(line for line in metrics if line.startswith("deshadow_process_resident_memory_bytes"))
+            figure = next(
+                line for line in metrics if line.startswith("deshadow_process_resident_memory_bytes")
+            )
             memory.append(int(float(figure.split()[1])))
             time.sleep(0.25)
     told.send((page, memory))

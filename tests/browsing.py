@@ -11,8 +11,9 @@ from serving import decoded, encoded, scene
 from standin import StandIn
 
 from deshadow.removal.modes import Progress
-from deshadow.removal.options import Options
-from deshadow.removal.remover import Relit
+from deshadow.removal.options import RemovalOptions
+from deshadow.removal.remover import RemovalResult
+from deshadow.removal.selection import Selection
 
 if TYPE_CHECKING:
     from playwright.sync_api import FilePayload, Locator, Page
@@ -29,17 +30,17 @@ class Noting(StandIn):
 
     def __init__(self) -> None:
         super().__init__()
-        self.noted: list[Options] = []
+        self.noted: list[RemovalOptions] = []
 
     def relight(
         self,
         pixels: NDArray[np.float32],
-        mask: NDArray[np.float32] | None,
-        options: Options,
+        selection: Selection | None,
+        options: RemovalOptions,
         progress: Callable[[Progress], None] | None,
-    ) -> Relit | None:
+    ) -> RemovalResult | None:
         self.noted.append(options)
-        return super().relight(pixels, mask, options, progress)
+        return super().relight(pixels, selection, options, progress)
 
 
 def photo(kind: str = "PNG", picture: NDArray[np.uint8] | None = None, **options: Any) -> "FilePayload":

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from standin import StandIn
 
-from deshadow.serve.app import Application, create_app
-from deshadow.serve.files import PageFile
+from deshadow.serve.app import Application, PageFile, create_app
 from deshadow.serve.server import Server
 from deshadow.serve.settings import Settings
 
@@ -58,7 +57,7 @@ class Served:
         return decoded(answer.content)
 
     def files(self) -> list[str]:
-        return sorted(path.name for path in self.app.house.store.folder.rglob("*") if path.is_file())
+        return sorted(path.name for path in self.app.service.store.folder.rglob("*") if path.is_file())
 
 
 def parts(**fields: Any) -> list[tuple[str, tuple[str | None, bytes]]]:
@@ -94,7 +93,7 @@ def serving(
         app.stop()
         server.should_exit = True
         thread.join()
-    assert not app.house.store.folder.exists()
+    assert not app.service.store.folder.exists()
 
 
 def scene(width: int = 80, height: int = 60, tint: int = 0) -> NDArray[np.uint8]:

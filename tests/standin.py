@@ -12,10 +12,10 @@ import uvicorn
 from numpy.typing import NDArray
 
 from deshadow.removal.modes import Progress, Stage
-from deshadow.removal.options import Options
-from deshadow.removal.remover import Relit
-from deshadow.serve.app import create_app
-from deshadow.serve.files import PageFile, page_files
+from deshadow.removal.options import RemovalOptions
+from deshadow.removal.remover import RemovalResult
+from deshadow.removal.selection import Selection
+from deshadow.serve.app import PageFile, create_app, load_page
 from deshadow.serve.settings import Settings
 
 
@@ -27,7 +27,7 @@ class StandIn:
         self.windows = windows
         self.detections = 0
 
-    def instances(self, pixels: NDArray[np.float32]) -> NDArray[np.int32]:
+    def find_shadows(self, pixels: NDArray[np.float32]) -> NDArray[np.int32]:
         """(H, W, 3) → (H, W), numbered from the largest shadow on."""
         self.detections += 1
         time.sleep(self.pause)
@@ -47,15 +47,13 @@ class StandIn:
     def relight(
         self,
         pixels: NDArray[np.float32],
-        mask: NDArray[np.float32] | None,
-        options: Options,
+        selection: Selection | None,
+        options: RemovalOptions,
         progress: Callable[[Progress], None] | None,
-    ) -> Relit | None:
-        if mask is None:
-            mask = (self.instances(pixels) > 0).astype(np.float32)
-        if options.at:
-            labels = self.label(mask > 0)
-            mask = np.isin(labels, [labels[y, x] for x, y in options.at]).astype(np.float32)
+    ) -> RemovalResult | None:
+        if selection is None:
+            selection = Selection((self.find_shadows(pixels) > 0).astype(np.float32))
+        mask = selection.mask
         if not mask.any():
             return None
         bright = np.minimum(pixels * (1 + options.strength), 1).astype(np.float32)
@@ -68,7 +66,7 @@ class StandIn:
             time.sleep(self.pause)
             if progress:
                 progress(Progress((done + 1) / total, stage, done + 1, total, lambda: so_far))
-        return Relit(bright, mask, mask)
+        return RemovalResult(bright, mask, mask)
 
 
 class Live(Mapping[str, PageFile]):
@@ -78,13 +76,13 @@ class Live(Mapping[str, PageFile]):
         self.folder = folder
 
     def __getitem__(self, name: str) -> PageFile:
-        return page_files(self.folder)[name]
+        return load_page(self.folder)[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(page_files(self.folder))
+        return iter(load_page(self.folder))
 
     def __len__(self) -> int:
-        return len(page_files(self.folder))
+        return len(load_page(self.folder))
 
 
 def main() -> None:

@@ -1,7 +1,5 @@
 """The page in a real browser: ways in, ways around it, and what it does when something goes wrong."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from browsing import (
@@ -23,9 +21,7 @@ from browsing import (
 )
 from serving import Served, encoded, scene
 
-from deshadow.serve import files
-
-FOLDER = Path(files.__file__).parent / "page"
+from deshadow.serve.app import PAGE
 
 
 def test_a_full_queue_is_waited_for(page_server: Served, visit: Opener) -> None:
@@ -200,7 +196,7 @@ def test_keys_alone_are_enough(page_server: Served, visit: Opener) -> None:
 
 
 def test_the_page_is_small_and_asks_nobody_else() -> None:
-    found = [path for path in FOLDER.rglob("*") if path.is_file()]
+    found = [path for path in PAGE.rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in found) < 150_000
     for path in found:
         text = path.read_text("utf-8").replace("http://www.w3.org/2000/svg", "")

@@ -268,4 +268,4 @@ def test_the_server_lives_on_after_five_hundred_of_them(served: Served) -> None:
     picture = scene()
     result = decoded(served.http.post("/api/remove", files=parts(file=encoded(picture))).content)
     assert (result[20:40, 10:20] == picture[20:40, 10:20] * 2).all()
-    assert served.app.house.store.bytes < 1 << 20
+    assert served.app.service.store.bytes < 1 << 20

@@ -19,14 +19,14 @@ from serving import decoded, encoded, parts, scene, serving
 from deshadow.nn.config import DetectorConfig
 from deshadow.nn.detector import ShadowDetector
 from deshadow.runtime.checkpoint import save
-from deshadow.serve.server import printed_address
+from deshadow.serve.server import make_address
 from deshadow.serve.settings import Settings
 
 PROGRAM = """
 from standin import StandIn
-from deshadow.serve.server import serve
+from deshadow.serve.server import run_server
 from deshadow.serve.settings import Settings
-serve(StandIn(pause=0.2, windows=1000), Settings(port=0), browser=False)
+run_server(StandIn(pause=0.2, windows=1000), Settings(port=0), browser=False)
 """
 TESTS = Path(__file__).parent.parent
 
@@ -156,7 +156,7 @@ def test_a_port_that_is_taken_is_one_line_and_leaves_no_files(tmp_path: Path) ->
 def test_the_address_that_is_printed_lets_one_in(token: str) -> None:
     settings = Settings(host="0.0.0.0", token=token)
     with serving(settings=settings) as served:
-        address = httpx.URL(printed_address(settings, served.port), host="127.0.0.1")
+        address = httpx.URL(make_address(settings, served.port), host="127.0.0.1")
         assert httpx.get(address).status_code == 303
 
 

@@ -1,4 +1,4 @@
-"""The options of `deshadow serve`. What they start is imported when it runs: `--help` answers at once."""
+"""`deshadow serve`. The server is imported when the command runs, so that `--help` stays fast."""
 
 from typing import Annotated
 
@@ -7,23 +7,25 @@ from cyclopts import Parameter
 
 def serve(
     *,
-    host: Annotated[str, Parameter(help="Address to listen on. Others than this machine's need a token.")] = (
-        "127.0.0.1"
-    ),
-    port: Annotated[int, Parameter(help="Port to listen on; 0 takes any free one.")] = 8765,
+    host: Annotated[
+        str, Parameter(help="Address to listen on. One that other machines can reach needs a token.")
+    ] = ("127.0.0.1"),
+    port: Annotated[int, Parameter(help="Port to listen on; 0 takes any free port.")] = 8765,
     no_browser: Annotated[bool, Parameter(negative=(), help="Do not open the browser.")] = False,
     token: Annotated[
-        str | None, Parameter(env_var="DESHADOW_TOKEN", help="Secret that every request must bring.")
+        str | None, Parameter(env_var="DESHADOW_TOKEN", help="Secret that every request must contain.")
     ] = None,
     weights: Annotated[str, Parameter(help="A .safetensors file, or the name of shipped weights.")] = "light",
     detector: Annotated[str, Parameter(help="The same for the shadow detector.")] = "detector",
     device: Annotated[str, Parameter(help="auto, cpu or cuda.")] = "auto",
-    max_megapixels: Annotated[float, Parameter(help="Largest photo to take, in millions of pixels.")] = 50.0,
-    max_upload: Annotated[float, Parameter(help="Largest upload to take, in MiB.")] = 64.0,
-    queue: Annotated[int, Parameter(help="Photos that may wait; more are told to come back later.")] = 16,
-    expire: Annotated[float, Parameter(help="Minutes after its last use that a photo is kept.")] = 60.0,
+    max_megapixels: Annotated[float, Parameter(help="Largest photo, in millions of pixels.")] = 50.0,
+    max_upload: Annotated[float, Parameter(help="Largest upload, in MiB.")] = 64.0,
+    queue: Annotated[
+        int, Parameter(help="Number of tasks that may wait; further requests get status 429.")
+    ] = 16,
+    expire: Annotated[float, Parameter(help="Minutes after its last use until a photo is deleted.")] = 60.0,
 ) -> None:
-    """Open a page where you click or paint a shadow and it goes; also an HTTP API."""
+    """Serve a page in the browser for removing shadows by click or brush, and an HTTP API."""
     from deshadow.system.extras import require
 
     require("web", "fastapi", "uvicorn", "python_multipart", "prometheus_client")
@@ -39,8 +41,11 @@ def serve(
         expire=expire * 60,
     )
     from deshadow.removal.remover import Remover
-    from deshadow.serve.server import serve as serve_forever
+    from deshadow.serve.server import run_server
 
     remover = Remover(weights, detector, device)
-    _ = remover.backend, remover.detector  # opened now, so that what is missing is said now
-    serve_forever(remover, settings, browser=not no_browser)
+    _ = (
+        remover.backend,
+        remover.detector,
+    )  # opened now, so that a missing file is reported before the server starts
+    run_server(remover, settings, browser=not no_browser)

@@ -12,8 +12,8 @@ Client = tuple[str, int]
 class IdleTimeouts:
     """ASGI middleware that closes connections without a request under way after `patience` seconds.
 
-    uvicorn itself closes a connection only after a response; one that never sends a whole request would stay
-    open. The protocol class says when a connection opens and closes, the middleware when a request is under way.
+    uvicorn closes idle connections only after a response; one that never sends a whole request would stay
+    open. The protocol class says when a connection opens and closes, the middleware when a request runs.
     """
 
     def __init__(self, app: ASGIApp, patience: float) -> None:

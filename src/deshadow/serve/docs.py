@@ -1,4 +1,4 @@
-"""The API's description as a page, made here: no script, and nothing from elsewhere."""
+"""Makes the page `/api/docs` from the OpenAPI description, without scripts or files of other sites."""
 
 import re
 from html import escape
@@ -9,11 +9,11 @@ _HEAD = """<!doctype html>
 <title>deshadow: the API</title><link rel="stylesheet" href="/api/docs.css"></head><body>
 """
 _EVERYWHERE = ("401", "403")
-"""Refusals that any address may answer with."""
+"""Errors that every address may answer with; the page leaves them out."""
 
 
-def docs_page(description: dict[str, Any]) -> str:
-    """HTML of an OpenAPI description."""
+def render_docs(description: dict[str, Any]) -> str:
+    """An OpenAPI description as HTML."""
     about = f"<h1>The API</h1><p>{_text(description['info']['description'])}</p>"
     more = '<p>For programs: <a href="/api/openapi.json">/api/openapi.json</a></p>'
     sections = [
@@ -35,12 +35,12 @@ def _section(method: str, path: str, operation: dict[str, Any], schemas: dict[st
     return (
         f"<section><h2><b>{method.upper()}</b> <code>{escape(path)}</code></h2>"
         f"<p>{_text(operation.get('description', ''))}</p>{fields}"
-        f"<h3>Answers</h3><table>{answers}</table></section>"
+        f"<h3>Responses</h3><table>{answers}</table></section>"
     )
 
 
 def _text(markdown: str) -> str:
-    """HTML of a sentence with code in it."""
+    """Text with `code` as HTML."""
     return re.sub("`(.+?)`", r"<code>\1</code>", escape(markdown), flags=re.DOTALL)
 
 
@@ -50,7 +50,7 @@ def _meaning(found: dict[str, Any]) -> str:
 
 
 def _answer(found: dict[str, Any], schemas: dict[str, Any]) -> str:
-    """The names of the fields of a JSON answer, or the types of another."""
+    """The fields of a JSON response, or the media types of another one."""
     if not found.get("content"):
         return ""
     name = found["content"].get("application/json", {}).get("schema", {}).get("$ref", "").rpartition("/")[2]
@@ -76,7 +76,7 @@ def _default(field: dict[str, Any]) -> str:
 
 
 def _kind(field: dict[str, Any]) -> str:
-    """One or two words for what a field holds."""
+    """The type of a field in a few words."""
     if "enum" in field:
         return " | ".join(field["enum"])
     if "anyOf" in field:

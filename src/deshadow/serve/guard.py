@@ -1,4 +1,4 @@
-"""The door: who may ask, how much they may send, and what every answer carries."""
+"""Checks every request (host, origin, token, size and speed of its body) and adds security headers."""
 
 import asyncio
 import hashlib
@@ -15,7 +15,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from deshadow.serve.refusal import INTERNAL, Refusal, answer, body
+from deshadow.serve.errors import INTERNAL, ApiError, error_body, error_response, stopping
 from deshadow.serve.settings import MIB, Settings
 
 log = logging.getLogger("deshadow.serve")
@@ -51,11 +51,11 @@ class Guard:
         self.uploads = 0
         token = (settings.token or secrets.token_hex()).encode()
         self._token = token
-        # The cookie is not the token itself, and cookies know no ports: two servers must not share one.
+        # The cookie does not contain the token. Cookies ignore ports, so each server needs one of its own.
         self._cookie = hmac.new(token, b"deshadow cookie", hashlib.sha256).hexdigest()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, or hand it on."""
+        """Answer a request that fails the checks; pass the others on to the application."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -73,23 +73,23 @@ class Guard:
             await send(message)
 
         try:
-            refused = self.examine(scope)
-            if refused is not None:
-                await refused(scope, receive, send_on)
+            response = self.check(scope)
+            if response is not None:
+                await response(scope, receive, send_on)
             elif scope["method"] in ("POST", "PUT", "PATCH"):
                 await self._receive_body(scope, receive, send_on)
             else:
                 await self.app(scope, receive, send_on)
-        except Refusal as refusal:
+        except ApiError as error:
             if not started:
-                await answer(refusal)(scope, receive, send_on)
+                await error_response(error)(scope, receive, send_on)
         except Exception:
             log.exception("%s %r", scope["method"], scope["path"])
             if not started:
-                await JSONResponse(body("internal", INTERNAL), 500)(scope, receive, send_on)
+                await JSONResponse(error_body("internal", INTERNAL), 500)(scope, receive, send_on)
 
-    def examine(self, scope: Scope) -> Response | None:
-        """Let a request pass (None), answer it, or raise a refusal."""
+    def check(self, scope: Scope) -> Response | None:
+        """Return None if the request may pass, or the response to it; raise an error if it may not."""
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         self._check_host(host)
@@ -99,12 +99,12 @@ class Guard:
         return self._check_token(scope, headers, host)
 
     def _check_host(self, host: str) -> None:
-        # A page whose name was made to point at 127.0.0.1 (DNS rebinding) still sends its own name here.
-        # Beyond loopback the names are not known, and the token keeps such a page out.
+        # A site whose name points at 127.0.0.1 (DNS rebinding) still sends its own name in the Host header.
+        # On other addresses the valid names are not known, and the token keeps such a site out.
         found = _HOST.fullmatch(host)
         allowed = {*_LOOPBACK_NAMES, self.settings.host.lower(), f"[{self.settings.host.lower()}]"}
         if not found or (self.settings.loopback and found["name"].lower() not in allowed):
-            raise Refusal(403, "host", "This server does not answer under that name.")
+            raise ApiError(403, "host", "The Host header does not name this server.")
 
     def _check_token(self, scope: Scope, headers: Headers, host: str) -> Response | None:
         name = "deshadow" + "".join(character for character in host if character.isalnum())
@@ -118,17 +118,24 @@ class Guard:
             return None
         if hmac.compare_digest(_cookie(headers, name).encode(), self._cookie.encode()):
             return None
-        refusal = Refusal(
-            401, "token", "A token is needed: open the address that the server printed, or send it as Bearer."
+        error = ApiError(
+            401,
+            "token",
+            "The token is missing or wrong: open the address that the server printed, or send it as Bearer.",
         )
-        refusal.headers = {"WWW-Authenticate": "Bearer"}
-        raise refusal
+        error.headers = {"WWW-Authenticate": "Bearer"}
+        raise error
 
     async def _receive_body(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
         meter = Meter(receive, self.settings, self.stopping)
         if self.uploads >= self.settings.uploads:
-            raise Refusal(429, "busy", "Too many uploads at once; try again in a moment.", retry_after=2)
+            raise ApiError(
+                429,
+                "busy",
+                "There are too many uploads at the same time; try again in a few seconds.",
+                retry_after=2,
+            )
         self.uploads += 1
         try:
             length = headers.get("content-length", "")
@@ -139,14 +146,14 @@ class Guard:
                 "content-type", ""
             ).lower().startswith("multipart/form-data"):
                 await meter.drain()
-                raise _last(415, "content_type", "The body must be multipart/form-data.")
+                raise _close_after(ApiError(415, "content_type", "The body must be multipart/form-data."))
             await self.app(scope, meter.receive, send)
         finally:
             self.uploads -= 1
 
 
 class Meter:
-    """Counts a body while it comes in: too much of it, or too slowly, is refused."""
+    """Measures a request body while it arrives; raises an error if it is too large or too slow."""
 
     def __init__(self, receive: Receive, settings: Settings, stopping: Callable[[], bool]) -> None:
         self._receive: Callable[[], Awaitable[Message]] = receive
@@ -154,11 +161,11 @@ class Meter:
         self._stopping = stopping
         self._bytes = 0
         self._waited = 0.0
-        self._whole = False
+        self._complete = False
 
     async def receive(self) -> Message:
-        """The next piece of the body; later, news of the connection."""
-        if self._whole:
+        """The next part of the body; after its end, messages about the connection."""
+        if self._complete:
             return await self._receive()
         message = await self._next()
         if self._bytes > self._settings.max_upload:
@@ -166,15 +173,16 @@ class Meter:
             raise self.too_large()
         return message
 
-    def too_large(self) -> Refusal:
-        """Say what the limit is."""
+    def too_large(self) -> ApiError:
+        """The error that states the limit."""
         limit = self._settings.max_upload / MIB
-        return _last(413, "too_large", f"The upload is larger than this server takes ({limit:.4g} MiB).")
+        message = f"The upload is larger than the limit of this server, {limit:.4g} MiB."
+        return _close_after(ApiError(413, "too_large", message))
 
     async def drain(self) -> None:
-        """Read on and throw away for a while: who is cut off while sending often misses the answer."""
+        """Read and discard the rest for a while: a client that is still sending often misses the response."""
         end = time.monotonic() + _DRAIN_SECONDS
-        while not self._whole and time.monotonic() < end and self._bytes < 8 * self._settings.max_upload:
+        while not self._complete and time.monotonic() < end and self._bytes < 8 * self._settings.max_upload:
             await self._next()
 
     async def _next(self) -> Message:
@@ -183,31 +191,30 @@ class Meter:
         try:
             message = await asyncio.wait_for(self._receive(), max(allowance, 0.001))
         except TimeoutError:
-            self._whole = True
-            raise _last(408, "slow", "The upload stalled; send it again.") from None
+            self._complete = True
+            raise _close_after(ApiError(408, "slow", "The upload was too slow; send it again.")) from None
         self._waited += time.monotonic() - began
         self._bytes += len(message.get("body", b""))
-        self._whole = not message.get("more_body", False)
+        self._complete = not message.get("more_body", False)
         if self._stopping():
-            raise _last(503, "stopping", "The server is being stopped.")
+            raise _close_after(stopping())
         return message
 
 
-def _last(status: int, code: str, message: str) -> Refusal:
-    """A refusal after which nothing more is read."""
-    refusal = Refusal(status, code, message)
-    refusal.headers = {"Connection": "close"}
-    return refusal
+def _close_after(error: ApiError) -> ApiError:
+    """The same error, after which the connection is closed: the rest of the body is not read."""
+    error.headers = {"Connection": "close"}
+    return error
 
 
 def _check_origin(scope: Scope, headers: Headers, host: str) -> None:
     origin = headers.get("origin")
     if origin is not None and origin.lower() not in (f"http://{host.lower()}", f"https://{host.lower()}"):
-        raise Refusal(403, "origin", "Pages of other sites may not use this server.")
-    # Pictures and the like are fetched without an Origin; browsers say so here. A link to the page is fine.
+        raise ApiError(403, "origin", "Pages of other sites may not use this server.")
+    # Browsers send no Origin for pictures and scripts, but Sec-Fetch-Site. A link to the page is allowed.
     link = scope["method"] == "GET" and scope["path"] == "/" and headers.get("sec-fetch-mode") == "navigate"
     if headers.get("sec-fetch-site", "none") not in ("none", "same-origin") and not link:
-        raise Refusal(403, "origin", "Pages of other sites may not use this server.")
+        raise ApiError(403, "origin", "Pages of other sites may not use this server.")
 
 
 def _cookie(headers: Headers, name: str) -> str:

@@ -2,7 +2,7 @@
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector, generate_latest
 
-from deshadow.serve.queue import Queue, Task
+from deshadow.serve.queue import Queue, QueuedTask
 from deshadow.serve.store import Store
 
 
@@ -30,7 +30,7 @@ class Metrics:
         """Count a response of this HTTP status."""
         self._requests.labels(status).inc()
 
-    def count_task(self, task: Task) -> None:
+    def count_task(self, task: QueuedTask) -> None:
         """Count a task that has ended."""
         self._tasks.labels(task.state).inc()
         self._seconds.inc(task.seconds)

@@ -1,4 +1,4 @@
-"""One line of waiting pictures, with a bound, and the one thread that works on them."""
+"""A bounded queue of tasks, and the one thread that runs them."""
 
 import logging
 import math
@@ -10,76 +10,77 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Literal
 
-from deshadow.serve.refusal import INTERNAL, Refusal
+from deshadow.serve.errors import INTERNAL, ApiError, stopping
 
 log = logging.getLogger("deshadow.serve")
 
 State = Literal["queued", "running", "done", "failed", "cancelled"]
 
 
-class StoppedError(Exception):
-    """Raised inside the work to end it."""
+class CancelledError(Exception):
+    """Raised inside a task to end it."""
 
 
 @dataclass(eq=False)
-class Task:
-    """A piece of work and how far it is; written by the working thread, read by all."""
+class QueuedTask:
+    """A task and its progress, which the working thread writes and all threads read."""
 
-    run: Callable[["Task"], None]
-    quick: bool = False
-    """Goes ahead of what takes long."""
+    run: Callable[["QueuedTask"], None]
+    urgent: bool = False
+    """Urgent tasks run before the others."""
     state: State = "queued"
     stage: str = "waiting"
     share: float = 0.0
     done: int = 0
     total: int = 0
-    error: Refusal | None = None
+    error: ApiError | None = None
     began: float | None = None
     seconds: float = 0.0
     version: int = 0
-    """Changes with anything that a listener wants to hear of."""
-    listeners: int = 0
-    """Requests that wait for it and would not want it otherwise."""
-    giving_up: threading.Event = field(default_factory=threading.Event)
-    over: "Future[None]" = field(default_factory=Future)
-    """Done when the work has ended, in whichever way."""
+    """Grows with every change of the fields above."""
+    waiting_requests: int = 0
+    """Number of requests that wait for the task; it is cancelled when the last of them is closed."""
+    cancelled: threading.Event = field(default_factory=threading.Event)
+    """Set to end the task at its next step."""
+    ended: "Future[None]" = field(default_factory=Future)
+    """Resolved when the task is done, failed or cancelled."""
 
-    def at(self, stage: str, share: float, done: int = 0, total: int = 0) -> None:
-        """Note how far it is; this is also where a cancelled task ends."""
+    def report(self, stage: str, share: float, done: int = 0, total: int = 0) -> None:
+        """Set the progress; a cancelled task ends here."""
         self.check()
         self.stage, self.share, self.done, self.total = stage, min(max(share, 0.0), 1.0), done, total
         self.version += 1
 
     def check(self) -> None:
-        """End here if that was asked for."""
-        if self.giving_up.is_set():
-            raise StoppedError
+        """Raise CancelledError if the task was cancelled."""
+        if self.cancelled.is_set():
+            raise CancelledError
 
     def elapsed(self) -> float:
-        """Seconds since work on it began."""
+        """Seconds that the task has run."""
         return self.seconds or (0.0 if self.began is None else time.monotonic() - self.began)
 
-    def end(self, state: State, error: Refusal | None = None) -> None:
-        """Say how it ended, once."""
+    def end(self, state: State, error: ApiError | None = None) -> None:
+        """Set the final state; called once."""
         self.seconds = self.elapsed()
         self.error = error
         self.state = state
         self.version += 1
-        self.over.set_result(None)
+        self.ended.set_result(None)
 
 
 class Queue:
-    """Takes tasks up to a bound; works on one at a time; stops at once."""
+    """Runs tasks one at a time. At most `bound` of them wait; `on_end` is called with each that has ended."""
 
-    def __init__(self, bound: int, ended: Callable[[Task], None] = lambda task: None) -> None:
+    def __init__(self, bound: int, on_end: Callable[[QueuedTask], None] = lambda task: None) -> None:
         self.bound = bound
-        self._ended = ended
+        self._on_end = on_end
         self._change = threading.Condition()
-        self._waiting: deque[Task] = deque()
-        self._running: Task | None = None
+        self._waiting: deque[QueuedTask] = deque()
+        self._running: QueuedTask | None = None
         self._stopping = False
-        self._mean = 1.0
-        self._thread = threading.Thread(target=self._work, name="deshadow-work", daemon=True)
+        self._mean_seconds = 1.0
+        self._thread = threading.Thread(target=self._run_tasks, name="deshadow-work", daemon=True)
         self._thread.start()
 
     def __len__(self) -> int:
@@ -87,44 +88,44 @@ class Queue:
 
     @property
     def stopping(self) -> bool:
-        """Whether no more is taken on."""
+        """Whether the queue takes no more tasks."""
         return self._stopping
 
     def check_room(self) -> None:
-        """Refuse what could not be put in now."""
+        """Raise an error if no task can be added now."""
         if self._stopping:
-            raise Refusal(503, "stopping", "The server is being stopped.")
+            raise stopping()
         if len(self._waiting) >= self.bound:
-            wait = min(max(math.ceil(self._mean), 1), 60)
-            raise Refusal(
-                429, "queue_full", f"All {self.bound} places in the queue are taken; try again soon.", wait
+            wait = min(max(math.ceil(self._mean_seconds), 1), 60)
+            raise ApiError(
+                429, "queue_full", f"All {self.bound} places in the queue are taken; try again later.", wait
             )
 
-    def put(self, task: Task) -> None:
-        """Put it in line, or refuse."""
+    def put(self, task: QueuedTask) -> None:
+        """Add a task, or raise an error if the queue is full."""
         with self._change:
             self.check_room()
-            ahead = sum(other.quick for other in self._waiting) if task.quick else len(self._waiting)
+            ahead = sum(other.urgent for other in self._waiting) if task.urgent else len(self._waiting)
             self._waiting.insert(ahead, task)
             self._change.notify()
 
-    def position(self, task: Task) -> int:
-        """How many are ahead of it."""
+    def position(self, task: QueuedTask) -> int:
+        """Number of tasks before this one."""
         with self._change:
             return self._waiting.index(task) + (self._running is not None) if task in self._waiting else 0
 
-    def cancel(self, task: Task) -> None:
-        """Take it out of the line; one that is being worked on ends at its next step."""
-        task.giving_up.set()
+    def cancel(self, task: QueuedTask) -> None:
+        """Remove a task from the queue; if it is running, it ends at its next step."""
+        task.cancelled.set()
         with self._change:
             if task not in self._waiting:
                 return
             self._waiting.remove(task)
         task.end("cancelled")
-        self._ended(task)
+        self._on_end(task)
 
     def stop(self) -> None:
-        """Take no more, and cancel what is there; returns at once."""
+        """Take no more tasks and cancel all; does not wait for them to end."""
         with self._change:
             self._stopping = True
             tasks = [*self._waiting, *([self._running] if self._running else [])]
@@ -133,39 +134,39 @@ class Queue:
             self.cancel(task)
 
     def join(self, timeout: float) -> None:
-        """Wait for the work to end after `stop`."""
+        """Wait until the running task has ended after `stop`."""
         self._thread.join(timeout)
 
-    def _work(self) -> None:
+    def _run_tasks(self) -> None:
         while True:
             with self._change:
                 self._change.wait_for(lambda: self._stopping or self._waiting)
                 if not self._waiting:
                     return
                 task = self._running = self._waiting.popleft()
-            _perform(task)
-            self._mean += 0.2 * (task.seconds - self._mean)
-            self._ended(task)
+            _run(task)
+            self._mean_seconds += 0.2 * (task.seconds - self._mean_seconds)
+            self._on_end(task)
             self._running = None
-            del task  # and what it holds, while there is nothing to do
+            del task  # frees its pictures while the thread waits
 
 
-def _perform(task: Task) -> None:
+def _run(task: QueuedTask) -> None:
     task.began = time.monotonic()
     task.state = "running"
     task.version += 1
     try:
         task.check()
         task.run(task)
-    except Refusal as refusal:
-        task.end("failed", refusal)
-    except StoppedError:
+    except ApiError as error:
+        task.end("failed", error)
+    except CancelledError:
         task.end("cancelled")
     except Exception:
-        if task.giving_up.is_set():  # its files may have gone under its hands
+        if task.cancelled.is_set():  # its files may have been deleted while it ran
             task.end("cancelled")
             return
-        log.exception("work failed")
-        task.end("failed", Refusal(500, "internal", INTERNAL))
+        log.exception("a task failed")
+        task.end("failed", ApiError(500, "internal", INTERNAL))
     else:
         task.end("done")

@@ -1,4 +1,4 @@
-"""`deshadow serve`: listen, say where, and leave nothing behind."""
+"""Runs the application with uvicorn until a signal comes."""
 
 import asyncio
 import logging
@@ -13,21 +13,21 @@ import uvicorn
 
 from deshadow.serve.app import Application, create_app
 from deshadow.serve.connections import IdleTimeouts
+from deshadow.serve.jobs import Networks
 from deshadow.serve.settings import Settings
-from deshadow.serve.work import Networks
 
 _GRACE = 10
-"""Seconds that connections have to end when the server stops."""
+"""Seconds that open requests may take to end when the server stops."""
 
 _CONNECTIONS = 500
-"""Open connections at most, so that there are always files left to open."""
+"""Largest number of open connections; it leaves room under the system's limit of open files."""
 
 
 class Server(uvicorn.Server):
-    """Tells the application to stop as soon as a signal comes: streams end only when the work does."""
+    """Prints its address when it listens; cancels all tasks at a signal, so that open requests end."""
 
     def __init__(self, app: Application, address: str, browser: bool, port: int = 0) -> None:
-        timeouts = IdleTimeouts(app, app.house.settings.patience)
+        timeouts = IdleTimeouts(app, app.service.settings.patience)
         config = uvicorn.Config(
             timeouts,
             port=port,
@@ -49,39 +49,41 @@ class Server(uvicorn.Server):
         self._browser = browser
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, then say where."""
+        """Listen, then print the address and open the browser."""
         await super().startup(sockets)
         print(self._address, flush=True)  # noqa: T201
         if self._browser:
             threading.Thread(target=webbrowser.open, args=[self._address], daemon=True).start()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """End at a signal."""
-        threading.Thread(target=self._app.stop).start()  # a signal handler must not wait for a lock
+        """Cancel all tasks and stop the server."""
+        threading.Thread(
+            target=self._app.stop
+        ).start()  # in a thread: a signal handler must not wait for a lock
         super().handle_exit(sig, frame)
 
 
-def serve(remover: Networks, settings: Settings, browser: bool) -> None:
-    """Serve until a signal comes; SIGTERM and Ctrl-C cancel what is under way."""
+def run_server(networks: Networks, settings: Settings, browser: bool) -> None:
+    """Serve until SIGTERM or Ctrl-C, which cancel all tasks."""
     logging.basicConfig(
         stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s"
     )
-    logging.getLogger("python_multipart").setLevel(logging.ERROR)  # a client's broken body is no news
+    logging.getLogger("python_multipart").setLevel(logging.ERROR)  # it warns about every broken body
     listening = _listen(settings.host, settings.port)
-    app = create_app(remover, settings)
-    address = printed_address(settings, listening.getsockname()[1])
+    app = create_app(networks, settings)
+    address = make_address(settings, listening.getsockname()[1])
     try:
         with listening:
             asyncio.run(Server(app, address, browser).serve([listening]))
     finally:
-        app.house.close()  # again, in case the start failed
+        app.service.close()  # a second time does no harm, and the start may have failed before the first
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """A socket that listens, or a sentence that says why not."""
+    """A socket bound to the address; ValueError says why it cannot be."""
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listening = socket.socket(family, kind, protocol)  # without it small answers wait 40 ms (Nagle)
+        listening = socket.socket(family, kind, protocol)  # with the protocol, asyncio sets TCP_NODELAY
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(place)
     except OSError as error:
@@ -91,20 +93,20 @@ def _listen(host: str, port: int) -> socket.socket:
     return listening
 
 
-def printed_address(settings: Settings, port: int) -> str:
-    """What to type into a browser."""
+def make_address(settings: Settings, port: int) -> str:
+    """The address to open in a browser, with the token."""
     host = settings.host
     if host in ("0.0.0.0", "::"):
-        host = _own_address()
+        host = _find_own_address()
     query = f"?token={quote(settings.token, safe='')}" if settings.token else ""
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/{query}"
 
 
-def _own_address() -> str:
-    """The address of this machine on its network, as others see it. Nothing is sent."""
+def _find_own_address() -> str:
+    """The address of this machine in its network. Nothing is sent to find it."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            probe.connect(("192.0.2.1", 9))  # an address for documentation: never reached
+            probe.connect(("192.0.2.1", 9))  # reserved for documentation, belongs to no machine
         except OSError:
             return socket.gethostname()
         return str(probe.getsockname()[0])

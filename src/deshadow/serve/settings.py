@@ -1,4 +1,4 @@
-"""What whoever starts the server can choose."""
+"""The settings of a server."""
 
 import ipaddress
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ MIB = 1 << 20
 
 @dataclass(frozen=True)
 class Settings:
-    """Where to listen, and how much to take on."""
+    """Where the server listens, and its limits."""
 
     host: str = "127.0.0.1"
     port: int = 8765
@@ -16,21 +16,21 @@ class Settings:
     max_pixels: int = 50_000_000
     max_upload: int = 64 * MIB
     queue: int = 16
-    """Pictures that may wait beside the one that is worked on."""
+    """Number of tasks that may wait while one runs."""
     expire: float = 3600.0
-    """Seconds after its last use that a photo and its results are kept."""
+    """Seconds after its last use until a photo and its results are deleted."""
     max_store: int = 4096 * MIB
-    """Bytes of all files together."""
+    """Bytes of all stored files together."""
     patience: float = 10.0
-    """Seconds that a request or an upload may keep us waiting, beyond what the slowest rate allows for."""
+    """Seconds that a client may take to send a request, plus, for an upload, its size at the slowest rate."""
     slowest: float = 16 * 1024.0
-    """Bytes a second."""
+    """The slowest rate of an upload, in bytes a second."""
     uploads: int = 64
-    """Uploads at the same time."""
+    """Number of uploads at the same time."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
-            raise ValueError(f"--port is a number from 0 (any free port) to 65535, not {self.port}")
+            raise ValueError(f"--port is {self.port}: it must be from 0 (any free port) to 65535")
         for name, value in (
             ("--max-megapixels", self.max_pixels),
             ("--max-upload", self.max_upload),
@@ -41,16 +41,14 @@ class Settings:
                 raise ValueError(f"{name} must be more than 0")
         if self.token is not None and (len(self.token) < 16 or not self.token.isascii()):
             raise ValueError(
-                "a --token needs at least 16 plain characters, such as `openssl rand -hex 16` gives"
+                "--token needs at least 16 ASCII characters, for example the output of `openssl rand -hex 16`"
             )
         if self.token is None and not self.loopback:
-            raise ValueError(
-                f"{self.host} can be reached from other machines: add --token SECRET, or leave out --host"
-            )
+            raise ValueError(f"other machines can reach {self.host}: add --token SECRET, or leave out --host")
 
     @property
     def loopback(self) -> bool:
-        """Whether only this machine can reach it."""
+        """Whether only this machine can reach the server."""
         if self.host == "localhost":
             return True
         try:

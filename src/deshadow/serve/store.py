@@ -1,4 +1,4 @@
-"""Photos and what was made of them, in a private folder that is gone when the server is."""
+"""Uploaded photos and the files of their jobs, in a private folder that the server deletes when it stops."""
 
 import os
 import re
@@ -10,39 +10,44 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from deshadow.serve.queue import Task
-from deshadow.serve.refusal import Refusal, not_found
-from deshadow.serve.shadows import Shadow
+from deshadow.serve.errors import ApiError, not_found
+from deshadow.serve.pictures import Shadow
+from deshadow.serve.queue import QueuedTask
 
-JOBS_PER_PHOTO = 100
+MAX_JOBS_PER_PHOTO = 100
 
 
 def new_id() -> str:
-    """A name that nobody can guess, 22 characters."""
+    """A random id of 22 characters that cannot be guessed."""
     return secrets.token_urlsafe(16)
 
 
 @dataclass(eq=False)
-class Job:
-    """One removal that was asked for. Its files lie in the folder of its photo."""
+class RemovalJob:
+    """One removal of shadows from a photo. Its files lie in the folder of the photo."""
 
     id: str
-    photo: "Entry"
+    photo: "StoredPhoto"
     base: str | None
-    task: Task
+    """Id of the job whose result this one starts from."""
+    task: QueuedTask
     preview: bytes | None = None
+    """A JPEG of the latest state."""
     previews: int = 0
+    """Number of previews so far."""
     found: bool | None = None
+    """Whether there was a shadow to remove; None until that is known."""
     bytes: int = 0
+    """Bytes of its files."""
 
     def file(self, what: str) -> Path:
-        """Where a file of it lies: result, picture, mask, given, layer."""
+        """Path of one of its files: result, picture, mask, given (the mask that was sent), layer."""
         return self.photo.folder / f"{self.id}.{what}"
 
 
 @dataclass(eq=False)
-class Entry:
-    """One photo that was uploaded."""
+class StoredPhoto:
+    """An uploaded photo."""
 
     id: str
     folder: Path
@@ -54,126 +59,128 @@ class Entry:
     size: int = 0
     """Bytes of the upload."""
     bytes: int = 0
-    """Bytes of its own files."""
+    """Bytes of its files, without those of its jobs."""
     display: str = "image/jpeg"
+    """Media type of the picture for the browser."""
     shadows: list[Shadow] | None = None
-    detection: Task | None = None
-    jobs: dict[str, Job] = field(default_factory=dict)
+    """None until the shadows were looked for."""
+    detection: QueuedTask | None = None
+    jobs: dict[str, RemovalJob] = field(default_factory=dict)
 
     def file(self, what: str) -> Path:
-        """Where a file of it lies: upload, picture, labels."""
+        """Path of one of its files: upload, picture, labels."""
         return self.folder / what
 
     @property
-    def tasks(self) -> Iterator[Task]:
-        """All work on it that has not ended."""
+    def tasks(self) -> Iterator[QueuedTask]:
+        """All tasks of this photo that have not ended."""
         found = [job.task for job in self.jobs.values()]
-        return (task for task in [*found, *filter(None, [self.detection])] if not task.over.done())
+        return (task for task in [*found, *filter(None, [self.detection])] if not task.ended.done())
 
 
 class Store:
-    """All photos. Used from one thread; only the bytes in the files come from others."""
+    """All photos. Its methods are called from one thread; other threads write only into the files."""
 
-    def __init__(self, expire: float, bound: int) -> None:
+    def __init__(self, expire: float, max_bytes: int) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="deshadow-"))  # 0700
         self.expire = expire
-        self.bound = bound
-        self._photos: dict[str, Entry] = {}
+        self.max_bytes = max_bytes
+        self._photos: dict[str, StoredPhoto] = {}
         self._folders: set[Path] = set()
 
     def __len__(self) -> int:
         return len(self._photos)
 
-    def __iter__(self) -> Iterator[Entry]:
+    def __iter__(self) -> Iterator[StoredPhoto]:
         return iter(list(self._photos.values()))
 
     @property
     def bytes(self) -> int:
         """Bytes of all files."""
-        return sum(entry.bytes + sum(job.bytes for job in entry.jobs.values()) for entry in self)
+        return sum(photo.bytes + sum(job.bytes for job in photo.jobs.values()) for photo in self)
 
     def check_room(self, more: int = 0) -> None:
-        """Refuse what the disk is not meant to hold."""
-        if self.bytes + more > self.bound:
-            raise Refusal(
-                429, "busy", "The server holds as many photos as it may; delete some, or try later.", 60
+        """Raise an error if so many more bytes do not fit into the store."""
+        if self.bytes + more > self.max_bytes:
+            raise ApiError(
+                429, "busy", "The server's storage is full; delete photos, or try again later.", 60
             )
 
-    def new(self, name: str) -> Entry:
-        """An entry with a folder, not yet among the photos."""
-        entry = Entry(new_id(), self.folder / new_id(), clean_name(name))
-        self._folders.add(entry.folder)
-        entry.folder.mkdir(mode=0o700)
-        return entry
+    def create(self, name: str) -> StoredPhoto:
+        """Create a photo with an empty folder. Clients cannot see it until it is added."""
+        photo = StoredPhoto(new_id(), self.folder / new_id(), clean_name(name))
+        self._folders.add(photo.folder)
+        photo.folder.mkdir(mode=0o700)
+        return photo
 
-    def add(self, entry: Entry) -> None:
-        """From now on it can be asked for."""
-        entry.used = time.monotonic()
-        self._photos[entry.id] = entry
+    def add(self, photo: StoredPhoto) -> None:
+        """Make a photo visible to clients."""
+        photo.used = time.monotonic()
+        self._photos[photo.id] = photo
 
-    def photo(self, name: str) -> Entry:
-        """The photo of this id, which counts as a use of it."""
-        entry = self._photos.get(name)
-        if entry is None:
+    def get_photo(self, name: str) -> StoredPhoto:
+        """The photo of this id; its time to expire starts anew."""
+        photo = self._photos.get(name)
+        if photo is None:
             raise not_found("photo")
-        entry.used = time.monotonic()
-        return entry
+        photo.used = time.monotonic()
+        return photo
 
-    def job(self, name: str) -> Job:
-        """The job of this id, which counts as a use of its photo."""
-        for entry in self._photos.values():
-            if name in entry.jobs:
-                entry.used = time.monotonic()
-                return entry.jobs[name]
+    def get_job(self, name: str) -> RemovalJob:
+        """The job of this id; its photo's time to expire starts anew."""
+        for photo in self._photos.values():
+            if name in photo.jobs:
+                photo.used = time.monotonic()
+                return photo.jobs[name]
         raise not_found("job")
 
-    def add_job(self, job: Job) -> None:
-        """Keep it; of very many that have ended the oldest goes."""
+    def add_job(self, job: RemovalJob) -> None:
+        """Add a job to its photo; if the photo has too many, the oldest one that has ended is deleted."""
         jobs = job.photo.jobs
-        if len(jobs) >= JOBS_PER_PHOTO:
-            oldest = next((old for old in jobs.values() if old.task.over.done()), None)
+        if len(jobs) >= MAX_JOBS_PER_PHOTO:
+            oldest = next((old for old in jobs.values() if old.task.ended.done()), None)
             if oldest:
-                self.drop_job(oldest)
+                self.delete_job(oldest)
         jobs[job.id] = job
 
-    def drop_job(self, job: Job) -> None:
-        """Forget it and remove its files."""
+    def delete_job(self, job: RemovalJob) -> None:
+        """Delete a job and its files."""
         job.photo.jobs.pop(job.id, None)
-        remove_files(job)
+        delete_files(job)
 
-    def drop(self, entry: Entry) -> None:
-        """Forget a photo and remove all of its files."""
-        self._photos.pop(entry.id, None)
-        self._folders.discard(entry.folder)
-        shutil.rmtree(entry.folder, ignore_errors=True)
+    def delete(self, photo: StoredPhoto) -> None:
+        """Delete a photo, its jobs and all of their files."""
+        self._photos.pop(photo.id, None)
+        self._folders.discard(photo.folder)
+        shutil.rmtree(photo.folder, ignore_errors=True)
 
-    def stale(self) -> list[Entry]:
-        """Photos that nobody has used for long and nothing works on."""
+    def find_expired(self) -> list[StoredPhoto]:
+        """Photos that have expired and have no task in the queue."""
         before = time.monotonic() - self.expire
-        return [entry for entry in self if entry.used < before and not any(entry.tasks)]
+        return [photo for photo in self if photo.used < before and not any(photo.tasks)]
 
-    def clear_leftovers(self) -> None:
-        """Remove what was written into a folder while it was being removed."""
-        os.utime(self.folder)  # what cleans temporary folders takes only what nobody has touched for days
+    def delete_leftovers(self) -> None:
+        """Delete folders of deleted photos into which a task has written since."""
+        os.utime(self.folder)  # so that the system's cleaning of temporary files does not take it for unused
         for folder in self.folder.iterdir():
             if folder not in self._folders:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def close(self) -> None:
-        """Remove everything."""
+        """Delete all photos and the folder."""
         self._photos.clear()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def remove_files(job: Job) -> None:
-    """Remove what a job has written, unless the folder went with its photo."""
+def delete_files(job: RemovalJob) -> None:
+    """Delete the files of a job."""
     job.bytes = 0
     for path in job.photo.folder.glob(f"{job.id}.*"):
         path.unlink(missing_ok=True)
 
 
-def write(path: Path, data: bytes) -> int:
-    """Write a file that only we can read; says how many bytes."""
+def write_private(path: Path, data: bytes) -> int:
+    """Write a file that only this user can read; return its size in bytes."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)
@@ -181,7 +188,7 @@ def write(path: Path, data: bytes) -> int:
 
 
 def clean_name(name: str) -> str:
-    """The last part of a client's file name, harmless; it is shown and given back, never opened."""
+    """The last part of a client's file name without special characters; it is never used as a path."""
     last = PurePosixPath(name.replace("\\", "/")).name
     printable = "".join(character for character in last if character.isprintable())
     return re.sub(r'[<>:"|?*;]', "_", printable).strip(". ")[-100:] or "photo"

@@ -1,0 +1,177 @@
+"""The work of the server's thread: detects the shadows of a photo, and removes them."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deshadow.photo import Photo
+from deshadow.removal.modes import Progress
+from deshadow.removal.options import RemovalOptions
+from deshadow.removal.remover import RemovalResult
+from deshadow.removal.selection import Selection, select, select_painted
+from deshadow.serve import pictures
+from deshadow.serve.errors import ApiError
+from deshadow.serve.pictures import MAX_SHADOWS, Layer
+from deshadow.serve.queue import QueuedTask
+from deshadow.serve.store import RemovalJob, StoredPhoto, delete_files, write_private
+
+_PREVIEW_PAUSE = 0.7
+"""Seconds between two previews at least."""
+_PREVIEW_SHARE = 0.2
+"""Share of the time that is spent on previews at most."""
+
+
+class Networks(Protocol):
+    """What the server needs of a `deshadow.removal.remover.Remover`."""
+
+    def find_shadows(self, pixels: NDArray[np.float32], /) -> NDArray[np.int32]:
+        """(H, W, 3) sRGB in [0, 1] → (H, W): 0 outside shadows, 1, 2, … in each, from the largest."""
+
+    def relight(
+        self,
+        pixels: NDArray[np.float32],
+        selection: Selection | None,
+        options: RemovalOptions,
+        progress: Callable[[Progress], None] | None,
+        /,
+    ) -> RemovalResult | None:
+        """Remove the selected shadows, or all; None if there are none."""
+
+
+@dataclass(frozen=True)
+class RemovalRequest:
+    """What a client asks for: which shadows to remove (all, if none is named), and with which options."""
+
+    options: RemovalOptions
+    masked: bool = False
+    """Whether the client sent a mask, which is among the files of the job."""
+    instances: tuple[int, ...] = ()
+    points: tuple[tuple[int, int], ...] = ()
+    keep: bool = True
+    """Whether to write the files that the page shows and that another job can start from."""
+
+
+def examine_upload(stored: StoredPhoto, max_pixels: int, show: bool) -> None:
+    """Decode an upload and note its format and size; with `show`, write the picture for the browser."""
+    photo = pictures.read_photo(stored.file("upload"), stored.name, max_pixels)
+    stored.format, stored.width, stored.height = photo.format, photo.width, photo.height
+    stored.size = stored.bytes = stored.file("upload").stat().st_size
+    if show:
+        data, stored.display = pictures.encode_for_display(photo)
+        stored.bytes += write_private(stored.file("picture"), data)
+
+
+def run_detection(networks: Networks, stored: StoredPhoto, max_pixels: int, task: QueuedTask) -> None:
+    """Find the shadows of a photo, unless they are known."""
+    if stored.shadows is None:
+        task.report("detect", 0.0)
+        photo = pictures.read_photo(stored.file("upload"), stored.name, max_pixels)
+        _find_labels(networks, stored, photo, task)
+
+
+def run_removal(
+    networks: Networks, job: RemovalJob, request: RemovalRequest, max_pixels: int, task: QueuedTask
+) -> None:
+    """Remove shadows and write the files of a job; a job that fails or is cancelled leaves no files."""
+    try:
+        _remove(networks, job, request, max_pixels, task)
+    except BaseException:
+        delete_files(job)
+        raise
+    finally:
+        job.preview = None
+
+
+def _remove(
+    networks: Networks, job: RemovalJob, request: RemovalRequest, max_pixels: int, task: QueuedTask
+) -> None:
+    task.report("detect", 0.0)
+    photo = pictures.read_photo(job.photo.file("upload"), job.photo.name, max_pixels)
+    base = _read_base(job) if job.base else None
+    start = photo.pixels if base is None else base.paste(photo.pixels)
+    selection = _select(networks, job, request, photo, task)
+    result = networks.relight(start, selection, request.options, _make_reporter(job, task))
+    task.report("write", 0.97, task.done, task.total)
+    job.found = result is not None
+    if result is None:
+        nowhere = np.zeros((photo.height, photo.width), np.float32)
+        result = RemovalResult(start, nowhere, nowhere)
+    weight, changed = result.weight, result.weight > 0
+    if base is None:
+        composed = photo.composed(result.pixels, weight)
+    else:
+        changed |= base.expand(photo.height, photo.width)
+        composed = photo.composed(result.composite(start), changed.astype(np.float32))
+    del photo, start, result, selection  # large, and no longer needed
+    job.bytes += write_private(job.file("result"), composed.encode())
+    if request.keep:
+        task.check()
+        job.bytes += write_private(job.file("layer"), Layer.crop(composed.pixels, changed).to_bytes())
+        job.bytes += write_private(job.file("picture"), pictures.encode_for_display(composed)[0])
+        job.bytes += write_private(job.file("mask"), pictures.encode_grey(pictures.to_8_bits(weight)))
+    task.report("write", 1.0, task.done, task.total)
+
+
+def _read_base(job: RemovalJob) -> Layer:
+    base = job.photo.jobs.get(job.base or "")
+    if base is None:
+        raise ApiError(409, "not_ready", "The job to start from has been deleted.")
+    return Layer.from_bytes(base.file("layer").read_bytes())
+
+
+def _select(
+    networks: Networks, job: RemovalJob, request: RemovalRequest, photo: Photo, task: QueuedTask
+) -> Selection | None:
+    """What the client selected among the shadows of the uploaded photo; None if it named none.
+
+    They are those of the upload also for a job that starts from another one's result, so that a number means
+    the same shadow in each job.
+    """
+    if request.masked:
+        mask = pictures.read_mask(job.file("given").read_bytes(), photo.height, photo.width)
+        labels = _find_labels(networks, job.photo, photo, task)
+        return select_painted(mask.astype(np.float32) / np.float32(255), labels)
+    if not request.instances and not request.points:
+        return None
+    labels = _find_labels(networks, job.photo, photo, task)
+    try:
+        return select(labels, at=request.points, instances=request.instances)
+    except ValueError as error:
+        text = str(error)
+        raise ApiError(422, "invalid", f"{text[:1].upper()}{text[1:]}.") from error
+
+
+def _find_labels(
+    networks: Networks, stored: StoredPhoto, photo: Photo, task: QueuedTask
+) -> NDArray[np.integer[Any]]:
+    """(H, W): the numbers of the shadows of the uploaded photo, which are found once."""
+    path = stored.file("labels")
+    if stored.shadows is not None:
+        return pictures.read_grey(path)
+    found = networks.find_shadows(photo.pixels)
+    task.check()
+    labels = np.where(found <= MAX_SHADOWS, found, 0).astype(np.uint8)
+    stored.bytes += write_private(path, pictures.encode_grey(labels))
+    stored.shadows = pictures.list_shadows(labels)
+    return labels
+
+
+def _make_reporter(job: RemovalJob, task: QueuedTask) -> Callable[[Progress], None]:
+    """A function that passes progress on to the task, with a preview from time to time."""
+    due = time.monotonic() + _PREVIEW_PAUSE
+
+    def report(progress: Progress) -> None:
+        nonlocal due
+        task.report(progress.stage, 0.95 * progress.share, progress.done, progress.total)
+        began = time.monotonic()
+        if progress.preview is not None and began >= due:
+            job.preview = pictures.encode_preview(progress.preview())
+            job.previews += 1
+            now = time.monotonic()
+            due = now + max(_PREVIEW_PAUSE, (now - began) * (1 / _PREVIEW_SHARE - 1))
+
+    return report
