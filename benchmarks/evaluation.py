@@ -8,13 +8,14 @@ import time
 from pathlib import Path
 
 from deshadow.data.pairs.find import find
-from deshadow.evaluation.methods import Request, build
+from deshadow.evaluation.build import build_methods
+from deshadow.evaluation.options import Comparison
 from deshadow.evaluation.protocol import choose, evaluate
 
 
 def main() -> None:
     folder, split, checkpoint, *rest = sys.argv[1:]
-    [method] = build(Request(weights=[checkpoint], steps=["4"], device="cpu"), checkpoint)
+    [method] = build_methods(Comparison(weights=[checkpoint], steps=["4"], device="cpu"))
     samples = choose(find(Path(folder), split), int(rest[0]) if rest else None)
     start = time.perf_counter()
     found = evaluate(method, samples)

@@ -6,7 +6,9 @@ import numpy as np
 from PIL import Image
 from skimage import data
 
+from deshadow.evaluation.methods import Input
 from deshadow.image.colour import decode, encode, quantise
+from deshadow.removal.selection import Selection
 
 Pixels = np.ndarray
 
@@ -21,6 +23,11 @@ def scene(height: int = 120, width: int = 160, seed: int = 0) -> tuple[Pixels, P
     mask = np.where(np.abs(rows - columns * 0.7 - 5 * seed) < height / 5, 255, 0).astype(np.uint8)
     dark = quantise(encode(decode(clean) * 0.25))
     return np.where(mask[..., None] > 0, dark, clean), mask, clean
+
+
+def give(picture: Pixels, mask: Pixels, name: str = "a", protected: Pixels | None = None) -> Input:
+    """What an evaluated method is given."""
+    return Input(picture, Selection(mask.astype(np.float32) / 255, protected), name)
 
 
 def write_scenes(folder: Path, count: int = 4, **size: int) -> None:

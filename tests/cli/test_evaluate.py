@@ -13,14 +13,17 @@ import numpy as np
 import pytest
 from PIL import Image
 from random_models import SMALL, random_model
-from scenes import scene, write_scenes, write_triplet
+from scenes import give, scene, write_scenes, write_triplet
 from without_torch import WITHOUT_TORCH
 
 from deshadow.data.pairs.find import find
-from deshadow.evaluation.methods import Request, build
+from deshadow.evaluation.build import build_methods
+from deshadow.evaluation.degraded_masks import degrade_mask
+from deshadow.evaluation.methods import with_masks
+from deshadow.evaluation.options import Comparison, Outputs
 from deshadow.evaluation.protocol import choose, evaluate
 from deshadow.evaluation.record import as_dict, as_json
-from deshadow.evaluation.run import Outputs, run
+from deshadow.evaluation.run import run
 from deshadow.metrics.scores import lab_difference
 from deshadow.nn.config import ModelConfig
 from deshadow.runtime.checkpoint import save
@@ -31,9 +34,9 @@ def deshadow(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def figures(folder: Path, request: Request, **options: Any) -> dict[str, Any]:
+def figures(folder: Path, comparison: Comparison, **options: Any) -> dict[str, Any]:
     """What is written for one method."""
-    [found] = run(folder, request, **options)
+    [found] = run(folder, comparison, **options)
     return as_dict(found)
 
 
@@ -47,7 +50,7 @@ def scenes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_json_has_every_figure_of_the_set_and_of_each_picture(scenes: Path, tmp_path: Path) -> None:
     path = tmp_path / "new/figures.json"
-    run(scenes, Request(["gain"]), Outputs(json=path))
+    run(scenes, Comparison(["gain"]), Outputs(json=path))
     found = json.loads(path.read_text())
     assert found["images"] == len(found["pictures"]) == 4
     keys = {"lab_mae", "lab_rmse", "lab_mae_per_picture", "psnr", "psnr_region", "ssim"}
@@ -62,7 +65,7 @@ def test_the_json_has_every_figure_of_the_set_and_of_each_picture(scenes: Path, 
 
 
 def test_native_figures_are_those_of_the_files(scenes: Path) -> None:
-    found = figures(scenes, Request(["input"]))
+    found = figures(scenes, Comparison(["input"]))
     picture, mask, clean = scene(seed=2)
     shadow = found["pictures"][2]["regions_native"]["shadow"]
     assert shadow["lab_mae"] == pytest.approx(lab_difference(picture, clean, mask > 0))
@@ -74,7 +77,7 @@ def test_order_workers_and_repetition_change_nothing(scenes: Path, exported: Pat
     samples = find(scenes).samples
 
     def table(workers: int, samples: tuple[Any, ...]) -> str:
-        [method] = build(Request(weights=[str(exported)], steps=["2"], seed=3), "light")
+        [method] = build_methods(Comparison(weights=[str(exported)], steps=["2"], seed=3))
         found = as_dict(evaluate(method, samples, workers=workers))
         for timed in (found, *found["pictures"]):
             timed.pop("seconds_per_picture", None)
@@ -88,7 +91,8 @@ def test_order_workers_and_repetition_change_nothing(scenes: Path, exported: Pat
 
 def test_another_seed_gives_another_result(scenes: Path, exported: Path) -> None:
     one, other = (
-        figures(scenes, Request(weights=[str(exported)], steps=["1"], seed=seed), limit=1) for seed in (0, 1)
+        figures(scenes, Comparison(weights=[str(exported)], steps=["1"], seed=seed), limit=1)
+        for seed in (0, 1)
     )
     assert one["regions"]["all"]["lab_mae"] != other["regions"]["all"]["lab_mae"]
 
@@ -108,7 +112,7 @@ def test_what_is_out_of_the_ordinary_is_scored_and_counted(tmp_path: Path) -> No
     data[len(data) // 2 : len(data) // 2 + 400] = bytes(400)
     damaged.write_bytes(bytes(data))
     for name in ("input", "gain", "lab"):
-        found = figures(tmp_path, Request([name]))
+        found = figures(tmp_path, Comparison([name]))
         assert found["images"] == 5
         assert found["counts"] == {
             "empty_masks": 1,
@@ -123,7 +127,7 @@ def test_what_is_out_of_the_ordinary_is_scored_and_counted(tmp_path: Path) -> No
         assert set(by_name["empty"]["shadow"].values()) == {0, None}
         assert set(by_name["full"]["non_shadow"].values()) == {0, None}
         assert np.isfinite(list(found["regions"]["shadow"].values())).all()
-        as_json(run(tmp_path, Request([name])), {})  # which refuses what JSON has no word for
+        as_json(run(tmp_path, Comparison([name])), {})  # which refuses what JSON has no word for
 
 
 def test_results_from_elsewhere_are_found_by_name_in_any_format_and_size(
@@ -134,16 +138,16 @@ def test_results_from_elsewhere_are_found_by_name_in_any_format_and_size(
         image = Image.fromarray(clean)
         image = image.resize((256, 256), Image.Resampling.BICUBIC) if seed == 0 else image
         image.save(tmp_path / f"photo{seed}.{('png', 'tif')[seed % 2]}")
-    found = figures(scenes, Request(results=[str(tmp_path)]))
+    found = figures(scenes, Comparison(results=[str(tmp_path)]))
     assert found["method"] == tmp_path.name
     assert found["counts"]["resized_results"] == 1
     assert found["seconds_per_picture"] is None
     assert found["regions"]["all"]["lab_mae"] < 1
     assert found["pictures"][1]["regions_native"]["all"]["lab_mae"] == 0
     (tmp_path / "photo2.png").unlink()
-    found = figures(scenes, Request(["mine"], results=[f"mine={tmp_path}"]))
+    found = figures(scenes, Comparison(["mine"], results=[f"mine={tmp_path}"]))
     assert found["images"] == 3
-    assert "no result of the name photo2" in found["problems"][0]["reason"]
+    assert "no result named photo2" in found["problems"][0]["reason"]
 
 
 def test_instances_are_scored_inside_outside_and_in_the_other_shadows(tmp_path: Path) -> None:
@@ -152,14 +156,14 @@ def test_instances_are_scored_inside_outside_and_in_the_other_shadows(tmp_path: 
     for part, pixels in (("ShadowImage", picture), ("DeshadowedImage", clean), ("ShadowMask", labels)):
         (tmp_path / "set" / part).mkdir(parents=True)
         Image.fromarray(pixels).save(tmp_path / "set" / part / "a.png")
-    untouched = figures(tmp_path / "set", Request(["input"]))
+    untouched = figures(tmp_path / "set", Comparison(["input"]))
     assert untouched["images"] == 2
     assert untouched["instances"]["outside"] == untouched["instances"]["others"] == 0
     assert untouched["instances"]["inside"] > 10
     (tmp_path / "results").mkdir()
     for label in (1, 2):  # both shadows removed, though one was asked for
         Image.fromarray(clean).save(tmp_path / f"results/a_{label}.png")
-    greedy = figures(tmp_path / "set", Request(results=[str(tmp_path / "results")]))
+    greedy = figures(tmp_path / "set", Comparison(results=[str(tmp_path / "results")]))
     assert greedy["instances"]["inside"] == 0
     assert greedy["instances"]["others"] > greedy["instances"]["outside"] > 0
 
@@ -196,7 +200,7 @@ class Page(HTMLParser):
 
 
 def test_the_report_is_one_file_that_asks_for_nothing(scenes: Path, tmp_path: Path) -> None:
-    run(scenes, Request(["input", "gain"]), Outputs(report=tmp_path / "report"))
+    run(scenes, Comparison(["input", "gain"]), Outputs(report=tmp_path / "report"))
     assert [path.name for path in (tmp_path / "report").iterdir()] == ["index.html"]
     text = (tmp_path / "report/index.html").read_text()
     page = Page(text)
@@ -210,7 +214,7 @@ def test_the_report_is_one_file_that_asks_for_nothing(scenes: Path, tmp_path: Pa
 
 def test_names_are_escaped_in_the_report(tmp_path: Path) -> None:
     write_triplet(tmp_path / "set", "a<b>&c", *scene())
-    run(tmp_path / "set", Request(["gain"]), Outputs(report=tmp_path / "report"))
+    run(tmp_path / "set", Comparison(["gain"]), Outputs(report=tmp_path / "report"))
     text = (tmp_path / "report/index.html").read_text()
     assert "a&lt;b&gt;&amp;c" in text
     assert "a<b>" not in text
@@ -248,9 +252,9 @@ def test_a_name_of_a_published_method_wants_a_model_of_its_kind(tmp_path: Path) 
     with pytest.raises(
         ValueError, match="palette is a model whose denoiser sees picture and has no guidance"
     ):
-        build(Request(weights=[f"palette={path}"]), "light")
+        build_methods(Comparison(weights=[f"palette={path}"]))
     with pytest.raises(ValueError, match="repaint needs a model that was trained for it"):
-        build(Request(["repaint"]), "light")
+        build_methods(Comparison(["repaint"]))
 
 
 def test_a_path_may_have_an_equals_sign(tmp_path: Path) -> None:
@@ -261,31 +265,51 @@ def test_a_path_may_have_an_equals_sign(tmp_path: Path) -> None:
         (str(folder / "small.safetensors"), "small"),
         (f"a={folder}/small.safetensors", "a"),
     ):
-        [method] = build(Request(weights=[weights]), "light")
+        [method] = build_methods(Comparison(weights=[weights]))
         assert method.name == name
     with pytest.raises(ValueError, match="have one name"):
-        build(Request(weights=["a=x", "a=y"]), "light")
+        build_methods(Comparison(weights=["a=x", "a=y"]))
 
 
 @pytest.mark.parametrize("mode", ["quick", "removal"])
 def test_the_whole_path_leaves_what_lies_far_from_the_shadow(mode: Any, tmp_path: Path) -> None:
     path = tmp_path / "small.safetensors"
     save(path, random_model(ModelConfig(SMALL, SMALL)))
-    (method,) = build(Request(weights=[str(path)], mode=mode), "light")
+    (method,) = build_methods(Comparison(weights=[str(path)], mode=mode))
     picture, _, _ = scene(200, 300)
     mask = np.zeros((200, 300), np.uint8)
     mask[:20, :20] = 255
-    result = method.remove(picture, mask, "one")
+    result = method.remove(give(picture, mask))
     assert (result[60:] == picture[60:]).all()
     assert (result[:10, :10] != picture[:10, :10]).any()
     assert method.note == f"{mode}: correction prediction, 1 step"
 
 
+@pytest.mark.parametrize("mode", ["quick", "removal"])
+@pytest.mark.parametrize("masks", ["given", "dilated", "detected"])
+def test_a_protected_shadow_is_not_touched(mode: Any, masks: str, tmp_path: Path) -> None:
+    path = tmp_path / "small.safetensors"
+    save(path, random_model(ModelConfig(SMALL, SMALL)))
+    (method,) = build_methods(Comparison(weights=[str(path)], mode=mode, device="cpu"))
+    picture, _, _ = scene(200, 300)
+    mask, protected = np.zeros((200, 300), np.uint8), np.zeros((200, 300), bool)
+    mask[60:120, 60:120] = 255
+    protected[60:120, 124:180] = True
+    if masks == "dilated":
+        method = with_masks(method, lambda _, true: degrade_mask(true, "dilated"), "")
+    elif masks == "detected":  # both shadows
+        method = with_masks(method, lambda picture, true: np.full_like(true, 255), "")
+    result = method.remove(give(picture, mask, protected=protected))
+    assert (result[protected] == picture[protected]).all()
+    assert (result[mask > 0] != picture[mask > 0]).any()
+    assert (result[60:120, 120:124] != picture[60:120, 120:124]).any()  # the mask was dilated up to it
+
+
 def test_steps_can_be_given_for_one_model(tmp_path: Path) -> None:
     path = tmp_path / "small.safetensors"
     save(path, random_model(ModelConfig(SMALL, SMALL)))
-    request = Request(weights=[f"a={path}", f"b={path}"], steps=["2", "b=7"], device="cpu")
-    assert [method.note[-7:] for method in build(request, "light")] == ["2 steps", "7 steps"]
+    comparison = Comparison(weights=[f"a={path}", f"b={path}"], steps=["2", "b=7"], device="cpu")
+    assert [method.note[-7:] for method in build_methods(comparison)] == ["2 steps", "7 steps"]
 
 
 def test_lpips_gets_pictures_from_minus_one_to_one(scenes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -306,7 +330,7 @@ def test_lpips_gets_pictures_from_minus_one_to_one(scenes: Path, monkeypatch: py
     stand_in.LPIPS = Distance  # type: ignore[attr-defined]
     stand_in.__spec__ = pytest.__spec__
     monkeypatch.setitem(sys.modules, "lpips", stand_in)
-    found = figures(scenes, Request(["input"]), lpips=True)
+    found = figures(scenes, Comparison(["input"]), lpips=True)
     assert found["lpips"] == pytest.approx(np.mean([each["lpips"] for each in found["pictures"]]))
     assert found["lpips"] > 0.01
 
@@ -324,8 +348,8 @@ def test_lpips_gets_pictures_from_minus_one_to_one(scenes: Path, monkeypatch: py
         (["--compare", "input,input"], "named twice"),
         (["--compare", "input", "--steps", "many"], "write a number, or NAME=NUMBER"),
         (["--compare", "input", "--steps", "gain=3"], "no method 'gain' is compared"),
-        (["--results", "missing"], "missing is no folder"),
-        (["--compare", "input", "--workers", "0"], "--workers 1 or more"),
+        (["--results", "missing"], "missing is not a folder"),
+        (["--compare", "input", "--workers", "0"], "at least 1 is needed"),
         (["--compare", "input", "--json", "figures.txt"], "ends in .json"),
         (["--compare", "input", "--split", "val"], "no split 'val'"),
         (["--compare", "input", "--lpips"], "pip install lpips"),
@@ -349,5 +373,5 @@ def test_what_a_user_gets_wrong_is_one_sentence(
 def test_nothing_is_written_into_the_data_set(scenes: Path) -> None:
     for outputs in (Outputs(json=scenes / "a.json"), Outputs(report=scenes / "report")):
         with pytest.raises(ValueError, match="lies in the data set"):
-            run(scenes, Request(["input"]), outputs)
+            run(scenes, Comparison(["input"]), outputs)
     assert sorted(path.name for path in scenes.iterdir()) == ["mask", "shadow", "shadow_free"]

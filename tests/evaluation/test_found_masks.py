@@ -5,15 +5,15 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from scenes import scene, write_scenes
+from scenes import give, scene, write_scenes
 
 from deshadow.data.pairs.find import find
 from deshadow.diffusion.arrays import Array
-from deshadow.evaluation import finding
-from deshadow.evaluation.choices import Masks
-from deshadow.evaluation.methods import Method, Request, with_masks
-from deshadow.evaluation.run import Outputs, run, run_detector
-from deshadow.evaluation.spoilt import boxed, grown, shrunk
+from deshadow.evaluation import detectors
+from deshadow.evaluation.degraded_masks import degrade_mask
+from deshadow.evaluation.methods import Input, Method, with_masks
+from deshadow.evaluation.options import Comparison, MaskKind, Outputs
+from deshadow.evaluation.run import run, run_detector
 from deshadow.image.resize import bicubic, nearest
 from deshadow.nn.config import DETECTORS, DetectorConfig
 
@@ -42,7 +42,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_mask_that_is_found_is_of_the_picture_at_256() -> None:
     picture, _, _ = scene(120, 200)
-    mask = finding.finder(Dark())(picture)
+    mask = detectors.detect_mask(Dark(), picture)
     expected = bicubic(picture, 256, 256).mean(axis=2) < 127.5
     assert np.mean((mask == 255) == expected) > 0.999
     assert set(np.unique(mask)) == {0, 255}
@@ -52,27 +52,25 @@ def test_a_method_gets_the_found_mask_at_the_size_of_the_true_one() -> None:
     picture, mask, _ = scene(120, 200)
     given: list[np.ndarray] = []
 
-    def remove(
-        picture: np.ndarray, mask: np.ndarray, name: str, stays: np.ndarray | None = None
-    ) -> np.ndarray:
-        given.append(mask)
-        return picture
+    def remove(given_input: Input) -> np.ndarray:
+        given.append(given_input.mask)
+        return given_input.picture
 
-    found = finding.finder(Dark())
-    with_masks(Method("spy", remove), lambda picture, _: found(picture), "").remove(picture, mask, "a")
-    assert np.array_equal(given[0], nearest(found(picture), 120, 200))
+    method = with_masks(Method("spy", remove), lambda picture, _: detectors.detect_mask(Dark(), picture), "")
+    method.remove(give(picture, mask))
+    assert np.array_equal(given[0], nearest(detectors.detect_mask(Dark(), picture), 120, 200))
     assert not np.array_equal(given[0], mask)
 
 
 def test_the_pixels_of_a_set_are_pooled_and_those_of_each_picture_are_kept(scenes: Path) -> None:
-    found = finding.score_detector(Dark(), find(scenes).samples)
+    found = detectors.evaluate_detector(Dark(), find(scenes).samples)
     expected = []
     for sample in find(scenes).samples:
         picture, mask, _ = sample.load()
-        expected.append((finding.finder(Dark())(picture) > 0, nearest(mask, 256, 256) > 0))
+        expected.append((detectors.detect_mask(Dark(), picture) > 0, nearest(mask, 256, 256) > 0))
     both = sum(int((taken & truth).sum()) for taken, truth in expected)
     either = sum(int((taken | truth).sum()) for taken, truth in expected)
-    figures = finding.figures(found)
+    figures = detectors.summarise(found)
     assert figures["iou"] == pytest.approx(both / either)
     one_by_one = [(taken & truth).sum() / (taken | truth).sum() for taken, truth in expected]
     assert figures["iou_per_picture"] == pytest.approx(np.mean(one_by_one))
@@ -94,8 +92,8 @@ def test_detection_is_written_and_what_cannot_be_read_is_named(scenes: Path, tmp
 
 @pytest.mark.usefixtures("opened")
 def test_removal_with_detected_masks_is_scored_in_the_true_regions(scenes: Path, tmp_path: Path) -> None:
-    for mask in get_args(Masks):
-        run(scenes, Request(["input", "gain"]), Outputs(json=tmp_path / f"{mask}.json"), mask=mask)
+    for mask in get_args(MaskKind):
+        run(scenes, Comparison(["input", "gain"]), Outputs(json=tmp_path / f"{mask}.json"), mask=mask)
     given, detected = (json.loads((tmp_path / f"{mask}.json").read_text()) for mask in ("given", "detected"))
     assert (given["mask"], detected["mask"]) == ("given", "detected")
     (untouched, gain), (found_untouched, found_gain) = given["methods"], detected["methods"]
@@ -114,15 +112,15 @@ def test_the_command_prints_one_row(scenes: Path, capsys: pytest.CaptureFixture[
     assert "3 pictures" in said
 
 
-def test_spoilt_masks_are_wider_narrower_or_the_box_by_eight_pixels() -> None:
+def test_degraded_masks_are_wider_narrower_or_the_box_by_eight_pixels() -> None:
     mask = np.zeros((256, 256), np.uint8)
     mask[100:140, 50:80] = 255
     mask[120:, 200:230] = 255
 
-    assert np.flatnonzero(grown(mask)[110])[[0, -1]].tolist() == [42, 87]
-    assert np.flatnonzero(shrunk(mask)[110])[[0, -1]].tolist() == [58, 71]
-    assert shrunk(mask)[255, 215] == 255  # the frame is no edge of the shadow
+    assert np.flatnonzero(degrade_mask(mask, "dilated")[110])[[0, -1]].tolist() == [42, 87]
+    assert np.flatnonzero(degrade_mask(mask, "eroded")[110])[[0, -1]].tolist() == [58, 71]
+    assert degrade_mask(mask, "eroded")[255, 215] == 255  # the frame is no edge of the shadow
     box = np.zeros_like(mask)
     box[100:256, 50:230] = 255
-    np.testing.assert_array_equal(boxed(mask), box)
-    np.testing.assert_array_equal(boxed(0 * mask), 0 * mask)
+    np.testing.assert_array_equal(degrade_mask(mask, "boxed"), box)
+    np.testing.assert_array_equal(degrade_mask(0 * mask, "boxed"), 0 * mask)

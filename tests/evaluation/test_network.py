@@ -3,10 +3,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from random_models import random_model
-from scenes import scene
+from scenes import give, scene
 
 from deshadow.diffusion.arrays import Array
-from deshadow.evaluation.network import Sampling, network
+from deshadow.evaluation.models import Sampling, network_output
 from deshadow.image.morphology import dilate
 from deshadow.image.resize import bicubic, nearest
 from deshadow.nn.config import ModelConfig, palette, preset, unconditional
@@ -31,13 +31,13 @@ class Spy:
         return 0 * noisy
 
 
-NO_GUIDE = replace(preset("tiny"), guidance="none", fusion="none", predicts="correction")
+NO_ENCODER = replace(preset("tiny"), guidance="none", fusion="none", predicts="correction")
 
 
 def test_the_network_gets_the_picture_at_256_and_the_mask_dilated_by_21() -> None:
     picture, mask, _ = scene(120, 200)
-    spy = Spy(NO_GUIDE)
-    result = network(spy, Sampling(2))(picture, mask, "a")
+    spy = Spy(NO_ENCODER)
+    result = network_output(spy, Sampling(2))(give(picture, mask))
     small = bicubic(picture, 256, 256)
     assert len(spy.seen) == 2
     _, seen, seen_mask = spy.seen[0]
@@ -52,18 +52,18 @@ def test_the_mask_does_not_grow_into_another_shadow() -> None:
     grown = dilate(mask, 10) > 0
     stays = (mask == 0) & (np.arange(256) > 100)
     assert (grown & stays).any()
-    spy = Spy(NO_GUIDE)
-    network(spy, Sampling(1))(picture, mask, "a", stays)
+    spy = Spy(NO_ENCODER)
+    network_output(spy, Sampling(1))(give(picture, mask, protected=stays))
     np.testing.assert_array_equal(spy.seen[0][2][0, 0] > 0, grown & ~stays)
-    network(spy, Sampling(1))(picture, mask, "a", np.ones(mask.shape, bool))
+    network_output(spy, Sampling(1))(give(picture, mask, protected=np.ones(mask.shape, bool)))
     np.testing.assert_array_equal(spy.seen[1][2][0, 0] > 0, mask > 0)  # its own pixels it keeps
 
 
 def test_the_noise_belongs_to_the_seed_and_the_picture_s_name() -> None:
     picture, mask, _ = scene()
-    spy = Spy(NO_GUIDE)
+    spy = Spy(NO_ENCODER)
     for seed, name in ((0, "a"), (0, "b"), (1, "a"), (0, "a")):
-        network(spy, Sampling(1, seed=seed))(picture, mask, name)
+        network_output(spy, Sampling(1, seed=seed))(give(picture, mask, name))
     first, other_name, other_seed, again = (noisy for noisy, *_ in spy.seen)
     assert abs(first.mean()) < 0.01
     assert first.std() == pytest.approx(1, abs=0.01)
@@ -74,14 +74,14 @@ def test_the_noise_belongs_to_the_seed_and_the_picture_s_name() -> None:
 
 def test_palette_never_looks_at_the_mask() -> None:
     picture, mask, _ = scene()
-    remove = network(TorchBackend(random_model(palette(preset("tiny")))), Sampling(1))
-    np.testing.assert_array_equal(remove(picture, mask, "a"), remove(picture, 255 - mask, "a"))
+    remove = network_output(TorchBackend(random_model(palette(preset("tiny")))), Sampling(1))
+    np.testing.assert_array_equal(remove(give(picture, mask)), remove(give(picture, 255 - mask)))
 
 
 def test_repaint_keeps_the_picture_outside_the_dilated_mask_and_makes_anew_what_is_inside() -> None:
     picture, mask, _ = scene()
     spy = Spy(unconditional(preset("tiny")))
-    result = network(spy, Sampling(6, jump=2, resamplings=3))(picture, mask, "a")
+    result = network_output(spy, Sampling(6, jump=2, resamplings=3))(give(picture, mask))
     hole = dilate(nearest(mask, 256, 256), 10) > 0
     small = bicubic(picture, 256, 256)
     np.testing.assert_array_equal(result[~hole], small[~hole])

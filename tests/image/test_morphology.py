@@ -4,9 +4,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import Oracle
-from scenes import scene
+from scenes import give, scene
 
-from deshadow.evaluation.network import Sampling, network
+from deshadow.evaluation.models import Sampling, network_output
 from deshadow.image.morphology import dilate, dilation_radius, erode
 from deshadow.image.resize import SIDE, nearest
 from deshadow.training.batches import network_mask
@@ -73,6 +73,6 @@ def test_training_and_evaluation_dilate_by_this_radius(shape: str) -> None:
         seen.append(mask)
         return picture
 
-    network(Oracle(note), Sampling(1))(picture, mask, "a")
+    network_output(Oracle(note), Sampling(1))(give(picture, mask))
     small = nearest(mask, SIDE, SIDE) > 0
     np.testing.assert_array_equal(seen[0][0, 0] > 0, dilate(small, dilation_radius(SIDE, SIDE)))

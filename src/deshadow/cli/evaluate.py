@@ -6,7 +6,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from deshadow.cli.parameters import Folder, Split
-from deshadow.evaluation.choices import Masks, Mode
+from deshadow.evaluation.options import DEFAULT_DETECTOR, MaskKind, Mode
 
 
 def evaluate(
@@ -29,11 +29,11 @@ def evaluate(
     ] = None,
     split: Split = None,
     mask: Annotated[
-        Masks, Parameter(help="The set's own masks, detected ones, or its own made worse.")
+        MaskKind, Parameter(help="The set's own masks, detected ones, or its own degraded.")
     ] = "given",
     detector: Annotated[
         str, Parameter(help="What finds the masks: shipped weights by name, or a .safetensors file.")
-    ] = "detector",
+    ] = DEFAULT_DETECTOR,
     detection: Annotated[
         bool, Parameter(negative=(), help="Score the detector alone: are the set's masks found?")
     ] = False,
@@ -58,21 +58,31 @@ def evaluate(
     workers: Annotated[int | None, Parameter(help="Threads that read and score. All cores.")] = None,
 ) -> None:
     """Score shadow removal on a data set as the paper does: in the shadow, outside it, and everywhere."""
-    from deshadow.evaluation import finding, run
-    from deshadow.evaluation.methods import Request
+    from deshadow.evaluation import detectors, run
+    from deshadow.evaluation.options import Comparison, Outputs
     from deshadow.evaluation.report import table
 
-    outputs = run.Outputs(json, report)
+    outputs = Outputs(json, report)
     if detection:
         if weights or results or compare:
             raise ValueError("--detection scores the detector alone: compare methods in a run of its own")
-        finding.show(run.run_detector(folder, detector, outputs, split=split, limit=limit, device=device))
+        detectors.show(run.run_detector(folder, detector, outputs, split=split, limit=limit, device=device))
         return
     names = [name.strip() for name in compare.split(",")] if compare else []
-    request = Request(names, weights or [], results or [], mode, steps or [], seed, jump, resamplings, device)
+    comparison = Comparison(
+        names=names,
+        weights=weights or [],
+        results=results or [],
+        mode=mode,
+        steps=steps or [],
+        seed=seed,
+        jump=jump,
+        resamplings=resamplings,
+        device=device,
+    )
     found = run.run(
         folder,
-        request,
+        comparison,
         outputs,
         split=split,
         mask=mask,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from deshadow.data.pairs.find import PairSet, Problem, Sample, Triplet
 from deshadow.data.pairs.statistics import dark_rate, shadow_fraction
 from deshadow.data.spread import spread
-from deshadow.evaluation.methods import Method
+from deshadow.evaluation.methods import Method, make_input
 from deshadow.image.resize import SIDE, bicubic, nearest
 from deshadow.metrics.scores import InstanceScore, Scores, score, score_instance
 from deshadow.system.progress import track
@@ -118,10 +118,10 @@ def score_sample(
     triplet = sample.load()
     picture, mask, truth = triplet
     height, width = mask.shape
-    others = sample.others
+    given = make_input(sample, triplet)
     with turn or nullcontext():
         start = time.perf_counter()
-        result = method.remove(picture, mask, f"{sample.split}/{sample.name}", others)
+        result = method.remove(given)
         seconds = time.perf_counter() - start
     small, small_truth = (bicubic(each, SIDE, SIDE) for each in (result, truth))
     native = bicubic(result, height, width)
@@ -139,8 +139,9 @@ def score_sample(
         native=score(native, truth, mask > 127),
     )
     if sample.instance is not None:
-        known = np.zeros(mask.shape, bool) if others is None else others
-        scored = replace(scored, instance=score_instance(native, picture, truth, mask > 127, known))
+        protected = given.selection.protected
+        others = np.zeros(mask.shape, bool) if protected is None else protected
+        scored = replace(scored, instance=score_instance(native, picture, truth, mask > 127, others))
     if perceptual is not None:
         scored = replace(scored, lpips=perceptual(small, small_truth))
     return Shown(scored, triplet, native)

@@ -1,62 +1,52 @@
 """`deshadow evaluate`: the set, the methods, the figures, and where they are written."""
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from deshadow import __version__
 from deshadow.data.pairs.find import PairSet, find
-from deshadow.evaluation import finding
-from deshadow.evaluation.choices import Masks
-from deshadow.evaluation.methods import Masking, Request, build, with_masks
+from deshadow.evaluation import detectors
+from deshadow.evaluation.build import build_methods
+from deshadow.evaluation.degraded_masks import degrade_mask
+from deshadow.evaluation.methods import MaskSource, with_masks
+from deshadow.evaluation.options import DEFAULT_DETECTOR, Comparison, MaskKind, Outputs
 from deshadow.evaluation.perceptual import lpips_distance
 from deshadow.evaluation.protocol import Evaluation, choose, evaluate
 from deshadow.evaluation.record import as_json
 from deshadow.evaluation.report.page import draw_page
-from deshadow.evaluation.spoilt import SPOILT
 from deshadow.runtime.backends import open_detector
 from deshadow.system.files import write_whole
 
-DEFAULT_WEIGHTS = "light"
-DEFAULT_DETECTOR = "detector"
 PAGE = "index.html"
 _SHOWN = 6
 """Pictures in the report, of the worst and of the best each."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outputs:
-    """What is written, if anything."""
-
-    json: Path | None = None
-    report: Path | None = None
-    """The folder of the report; the page in it carries everything."""
-
-
 def run(
     folder: Path,
-    request: Request,
+    comparison: Comparison,
     outputs: Outputs = Outputs(),  # noqa: B008 (immutable)
     *,
     split: str | None = None,
-    mask: Masks = "given",
+    mask: MaskKind = "given",
     detector: str = DEFAULT_DETECTOR,
     limit: int | None = None,
     workers: int | None = None,
     lpips: bool = False,
 ) -> list[Evaluation]:
-    """Evaluate the methods of a request on a data set, write what is asked for, and return the figures.
+    """Evaluate the methods of a comparison on a data set, write the outputs, and return the figures.
 
-    Pairs that cannot be used are left out and found in each evaluation's problems.
+    Pairs that cannot be used are left out; each evaluation lists them as problems.
     """
-    # All that can be refused is refused before the removal, which may take hours.
+    # What is wrong is said at once, before the removal, which may take hours.
     if workers is not None and workers < 1:
-        raise ValueError("somebody has to do the work: --workers 1 or more")
+        raise ValueError(f"--workers {workers}: at least 1 is needed")
     _check(folder, outputs)
     perceptual = lpips_distance() if lpips else None
-    methods = build(request, DEFAULT_WEIGHTS)
+    methods = build_methods(comparison)
     if mask != "given":
-        masks = _masks(mask, detector, request.device)
+        masks = _mask_source(mask, detector, comparison.device)
         methods = [with_masks(method, masks, f"{mask} masks") for method in methods]
     pairs = find(folder, split, skip_problems=True)
     samples = choose(pairs, limit)
@@ -70,16 +60,16 @@ def run(
             perceptual=perceptual,
         )
         evaluations.append(replace(found, problems=(*pairs.problems, *found.problems)))
-    _write(evaluations, pairs, request, outputs, split, mask)
+    _write(evaluations, pairs, comparison, outputs, split, mask)
     return evaluations
 
 
-def _masks(kind: Masks, detector: str, device: str) -> Masking:
-    """What a method is given instead of the set's own masks."""
+def _mask_source(kind: MaskKind, detector: str, device: str) -> MaskSource:
+    """Where the masks come from that methods are given instead of the set's own."""
     if kind == "detected":
-        found = finding.finder(open_detector(detector, device))
-        return lambda picture, _: found(picture)
-    return lambda _, mask: SPOILT[kind](mask)
+        opened = open_detector(detector, device)
+        return lambda picture, _: detectors.detect_mask(opened, picture)
+    return lambda _, mask: degrade_mask(mask, kind)
 
 
 def run_detector(
@@ -90,19 +80,19 @@ def run_detector(
     split: str | None = None,
     limit: int | None = None,
     device: str = "auto",
-) -> finding.Finding:
-    """Evaluate a detector alone on a data set, write what is asked for, and return the figures."""
+) -> detectors.DetectorEvaluation:
+    """Evaluate a detector alone on a data set, write the output, and return the figures."""
     if outputs.report:
         raise ValueError("--report shows what was removed: leave it out with --detection")
     _check(folder, outputs)
     opened = open_detector(detector, device)
     pairs = find(folder, split, skip_problems=True)
-    found = finding.score_detector(opened, choose(pairs, limit))
+    found = detectors.evaluate_detector(opened, choose(pairs, limit))
     found = replace(found, problems=(*pairs.problems, *found.problems))
     if outputs.json:
         outputs.json.parent.mkdir(parents=True, exist_ok=True)
         about = _about(pairs, split) | {"detector": Path(detector).stem}
-        write_whole(outputs.json, finding.as_json(found, about).encode())
+        write_whole(outputs.json, detectors.as_json(found, about).encode())
     return found
 
 
@@ -113,13 +103,13 @@ def _about(pairs: PairSet, split: str | None) -> dict[str, str | int | None]:
 def _write(
     evaluations: list[Evaluation],
     pairs: PairSet,
-    request: Request,
+    comparison: Comparison,
     outputs: Outputs,
     split: str | None,
-    mask: Masks,
+    mask: MaskKind,
 ) -> None:
     if outputs.json:
-        about = _about(pairs, split) | {"mode": request.mode, "mask": mask, "seed": request.seed}
+        about = _about(pairs, split) | {"mode": comparison.mode, "mask": mask, "seed": comparison.seed}
         outputs.json.parent.mkdir(parents=True, exist_ok=True)
         write_whole(outputs.json, as_json(evaluations, about).encode())
     if outputs.report:

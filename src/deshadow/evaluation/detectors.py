@@ -1,8 +1,8 @@
-"""A detector on a set: masks for the methods that are scored, and figures of its own."""
+"""A detector on a data set: its masks, how well they agree with the true ones, and the table of that."""
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -21,12 +21,11 @@ from deshadow.runtime.backends import Detector
 from deshadow.system.progress import track
 
 Pixels = NDArray[np.uint8]
-Find = Callable[[Pixels], Pixels]
 
 
 @dataclass(frozen=True, slots=True)
-class PictureFound:
-    """What was found in one picture, at 256 × 256."""
+class PictureDetection:
+    """What was detected in one picture, at 256 × 256."""
 
     name: str
     split: str
@@ -35,33 +34,28 @@ class PictureFound:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """A detector's figures on a set."""
+class DetectorEvaluation:
+    """The figures of a detector on a set."""
 
     parameters: int
-    pictures: tuple[PictureFound, ...]
+    pictures: tuple[PictureDetection, ...]
     problems: tuple[Problem, ...]
 
     @property
     def pixels(self) -> Confusion:
-        """Of all pictures together."""
+        """The counts of all pictures together."""
         return sum((each.pixels for each in self.pictures), Confusion())
 
 
-def finder(detector: Detector) -> Find:
-    """(H, W, 3) → (256, 256), 255 where the picture, resized, is more likely to lie in a shadow than not."""
-
-    def find(picture: Pixels) -> Pixels:
-        small = bicubic(picture, SIDE, SIDE).transpose(2, 0, 1)[None] / np.float32(127.5) - 1
-        return np.where(detector(small)[0, 0] > 0.5, np.uint8(255), np.uint8(0))
-
-    return find
+def detect_mask(detector: Detector, picture: Pixels) -> Pixels:
+    """(H, W, 3) → (256, 256): 255 where a pixel of the resized picture is more likely in shadow than not."""
+    small = bicubic(picture, SIDE, SIDE).transpose(2, 0, 1)[None] / np.float32(127.5) - 1
+    return np.where(detector(small)[0, 0] > 0.5, np.uint8(255), np.uint8(0))
 
 
-def score_detector(detector: Detector, samples: Sequence[Sample]) -> Finding:
-    """Find the shadows of all samples, and compare with their masks; a picture at a time."""
-    find = finder(detector)
-    pictures: list[PictureFound] = []
+def evaluate_detector(detector: Detector, samples: Sequence[Sample]) -> DetectorEvaluation:
+    """Detect the shadows of all samples, one at a time, and compare with their masks."""
+    pictures: list[PictureDetection] = []
     problems: list[Problem] = []
     for sample in track(samples, "detector", len(samples)):
         try:
@@ -70,46 +64,47 @@ def score_detector(detector: Detector, samples: Sequence[Sample]) -> Finding:
             problems.append(Problem(sample.name, str(error)))
             continue
         start = time.perf_counter()
-        found = find(picture)
+        mask_found = detect_mask(detector, picture)
         seconds = time.perf_counter() - start
-        pixels = confusion(found, nearest(mask, SIDE, SIDE))
-        pictures.append(PictureFound(sample.name, sample.split, seconds, pixels))
+        pixels = confusion(mask_found, nearest(mask, SIDE, SIDE))
+        pictures.append(PictureDetection(sample.name, sample.split, seconds, pixels))
     if not pictures:
         raise ValueError(f"nothing could be scored: {problems[0] if problems else 'the set is empty'}")
-    return Finding(detector_cost(detector.config, SIDE, SIDE).parameters, tuple(pictures), tuple(problems))
+    parameters = detector_cost(detector.config, SIDE, SIDE).parameters
+    return DetectorEvaluation(parameters, tuple(pictures), tuple(problems))
 
 
-def figures(finding: Finding) -> dict[str, Any]:
-    """The figures of the whole set, for people and for JSON; percent but for the overlaps."""
-    pixels = finding.pixels
-    times = sorted(each.seconds for each in finding.pictures)
+def summarise(evaluation: DetectorEvaluation) -> dict[str, Any]:
+    """The figures of the whole set: rates in percent, overlaps (IoU) from 0 to 1."""
+    pixels = evaluation.pixels
+    times = sorted(each.seconds for each in evaluation.pictures)
     return {
         **_rates(pixels),
-        "iou_per_picture": mean(each.pixels.iou for each in finding.pictures),
+        "iou_per_picture": mean(each.pixels.iou for each in evaluation.pictures),
         "seconds_per_picture": times[len(times) // 2],
-        "parameters": finding.parameters,
+        "parameters": evaluation.parameters,
     }
 
 
-def as_json(finding: Finding, about: dict[str, Any]) -> str:
-    """Everything that was measured."""
+def as_json(evaluation: DetectorEvaluation, about: dict[str, Any]) -> str:
+    """Everything that was measured, after what `about` says of the run."""
     found = {
         **about,
-        "images": len(finding.pictures),
-        **none_for_nan(figures(finding)),
+        "images": len(evaluation.pictures),
+        **none_for_nan(summarise(evaluation)),
         "pictures": [
             {"name": each.name, "split": each.split, "seconds": round(each.seconds, 4)}
             | none_for_nan(_rates(each.pixels))
-            for each in finding.pictures
+            for each in evaluation.pictures
         ],
-        "problems": [asdict(problem) for problem in finding.problems],
+        "problems": [asdict(problem) for problem in evaluation.problems],
     }
     return json.dumps(found, indent=1, allow_nan=False) + "\n"
 
 
-def show(finding: Finding) -> None:
-    """Print the figures, and what was left out."""
-    console, found = Console(highlight=False, soft_wrap=True), figures(finding)
+def show(evaluation: DetectorEvaluation) -> None:
+    """Print the figures, and the files that were left out."""
+    console, found = Console(highlight=False, soft_wrap=True), summarise(evaluation)
     table = Table(title="256×256, threshold 0.5", box=None, padding=(0, 1, 0, 0), title_justify="left")
     columns = {
         "IoU": number(found["iou"], 3),
@@ -117,7 +112,7 @@ def show(finding: Finding) -> None:
         "BER\n(%)": number(found["balanced_error_rate"]),
         "false neg.\n(%)": number(found["false_negative_rate"]),
         "false pos.\n(%)": number(found["false_positive_rate"]),
-        "params\n(M)": f"{finding.parameters / 1e6:.2f}",
+        "params\n(M)": f"{evaluation.parameters / 1e6:.2f}",
         "time\n(s)": number(found["seconds_per_picture"], 3),
     }
     for heading in columns:
@@ -125,10 +120,10 @@ def show(finding: Finding) -> None:
     table.add_row(*columns.values())
     console.print(table)
     console.print()
-    count = len(finding.pictures)
-    left_out = f", {len(finding.problems):,} left out" if finding.problems else ""
+    count = len(evaluation.pictures)
+    left_out = f", {len(evaluation.problems):,} left out" if evaluation.problems else ""
     console.print(f"{count:,} picture{'s' * (count != 1)}{left_out}")
-    for problem in finding.problems:
+    for problem in evaluation.problems:
         console.print(f"problem: {problem}", markup=False)
 
 

@@ -1,0 +1,97 @@
+"""The methods that a user names: baselines, models from checkpoints, folders of results."""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from deshadow.evaluation.methods import BASELINES, Method, baseline, from_folder
+from deshadow.evaluation.models import Sampling, network_output, photo_result
+from deshadow.evaluation.options import DEFAULT_WEIGHTS, Comparison
+from deshadow.nn.config import ModelConfig, Sees
+from deshadow.nn.layout import Cost, model_cost
+from deshadow.runtime.backends import TorchBackend, open_backend
+from deshadow.runtime.checkpoint import locate, read_config
+
+# What a model must see to carry the name of a published one.
+_SEES: Mapping[str, Sees] = {"palette": "picture", "repaint": "nothing"}
+
+
+def build_methods(comparison: Comparison) -> list[Method]:
+    """The methods of a comparison; ValueError says what is missing or not understood."""
+    if comparison.seed < 0:
+        raise ValueError(f"the seed is {comparison.seed}: it must not be negative")
+    weights = _name_all(comparison.weights, lambda path: Path(path).stem)
+    results = _name_all(comparison.results, lambda folder: Path(folder).resolve().name)
+    names = list(comparison.names) or [*weights, *results] or [DEFAULT_WEIGHTS]
+    if len(set(names)) < len(names):
+        raise ValueError(f"a method is named twice in {', '.join(names)}: give each a name of its own")
+    steps = _read_steps(comparison.steps, names)
+    methods = []
+    for name in names:
+        if name in results and name not in weights:
+            methods.append(from_folder(name, Path(results[name])))
+        elif name in BASELINES and name not in weights:
+            methods.append(baseline(name))
+        elif name in _SEES and name not in weights:
+            raise ValueError(f"{name} needs a model that was trained for it: --weights {name}=PATH")
+        else:
+            own_steps = steps.get(name, steps.get(""))
+            methods.append(_build_model(name, weights.get(name, name), comparison, own_steps))
+    return methods
+
+
+def _build_model(name: str, path_or_name: str, comparison: Comparison, steps: int | None) -> Method:
+    config, _ = read_config(locate(path_or_name))
+    _check_kind(name, config)
+    steps = config.prediction.steps if steps is None else steps
+    sampling = Sampling(steps, comparison.seed, comparison.jump, comparison.resamplings)
+    config.schedule.times(sampling.steps)  # refuses a number of steps that the schedule does not have
+    backend = open_backend(path_or_name, comparison.device)
+    kind = "inpainting under the mask" if config.unconditional else f"{config.predicts} prediction"
+    note = f"{kind}, {steps} step{'s' * (steps > 1)}"
+    if comparison.mode == "network":
+        remove = network_output(backend, sampling)
+    else:
+        remove, note = photo_result(backend, comparison.mode, sampling), f"{comparison.mode}: {note}"
+    return Method(
+        name,
+        remove,
+        sum(model_cost(config, 256, 256).values(), Cost()).parameters,
+        note,
+        every_core=not isinstance(backend, TorchBackend) or backend.device == "cpu",
+    )
+
+
+def _check_kind(name: str, config: ModelConfig) -> None:
+    sees = _SEES.get(name)
+    if sees is not None and (config.sees != sees or config.guidance != "none"):
+        raise ValueError(
+            f"{name} is a model whose denoiser sees {sees} and has no guidance, but this one sees "
+            f"{config.sees} and has guidance {config.guidance}: give it another name"
+        )
+
+
+def _name_all(values: Sequence[str], name: Callable[[str], str]) -> dict[str, str]:
+    """Paths by name, from NAME=PATH or from PATH alone."""
+    found: dict[str, str] = {}
+    for value in values:
+        given, equals, path = value.partition("=")
+        if equals and "/" not in given:  # a folder may have = in its name
+            found[given] = path
+        else:
+            found[name(value)] = value
+    if len(found) < len(values):
+        raise ValueError(f"two of {', '.join(values)} have one name: write NAME=PATH for each")
+    return found
+
+
+def _read_steps(values: Sequence[str], names: Sequence[str]) -> dict[str, int]:
+    """Steps by name; those of the empty name are for every model without its own."""
+    steps: dict[str, int] = {}
+    for value in values:
+        name, _, number = value.rpartition("=")
+        if name and name not in names:
+            raise ValueError(f"--steps {value}: no method {name!r} is compared")
+        if not number.isdigit():
+            raise ValueError(f"--steps {value}: write a number, or NAME=NUMBER")
+        steps[name] = int(number)
+    return steps

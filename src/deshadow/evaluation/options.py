@@ -1,0 +1,44 @@
+"""What `deshadow evaluate` can be asked for. It imports nothing heavy, for `--help` reads it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+Mode = Literal["network", "quick", "removal"]
+"""Which result is scored: the network's own output at 256 × 256, or a photo after one of the two modes."""
+MaskKind = Literal["given", "detected", "dilated", "eroded", "boxed"]
+"""The set's own masks, detected ones, or its own degraded: by 8 pixels at 256 × 256, or to their box."""
+
+DEFAULT_WEIGHTS = "light"
+DEFAULT_DETECTOR = "detector"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Which methods are compared, and how the models among them are sampled."""
+
+    names: Sequence[str] = ()
+    """Names of methods in the order of the table; empty: all weights and results."""
+    weights: Sequence[str] = ()
+    """NAME=PATH, PATH, or the name of shipped weights."""
+    results: Sequence[str] = ()
+    """NAME=FOLDER, or FOLDER."""
+    mode: Mode = "network"
+    steps: Sequence[str] = ()
+    """N for every model, or NAME=N for one."""
+    seed: int = 0
+    jump: int = 10
+    """RePaint: length of the jumps back, in steps."""
+    resamplings: int = 10
+    """RePaint: how many times each stretch of steps is sampled."""
+    device: str = "auto"
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """Which files are written, if any."""
+
+    json: Path | None = None
+    report: Path | None = None
+    """The folder of the report, which is one page."""
