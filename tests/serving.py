@@ -15,6 +15,7 @@ from PIL import Image
 from standin import StandIn
 
 from deshadow.serve.app import Application, PageFile, create_app
+from deshadow.serve.jobs import Networks
 from deshadow.serve.server import Server
 from deshadow.serve.settings import Settings
 
@@ -26,7 +27,7 @@ class Served:
     """A server that runs, and a client of it."""
 
     app: Application
-    networks: StandIn
+    networks: Any
     http: httpx.Client
     port: int
 
@@ -71,7 +72,7 @@ def parts(**fields: Any) -> list[tuple[str, tuple[str | None, bytes]]]:
 
 @contextmanager
 def serving(
-    networks: StandIn | None = None,
+    networks: Networks | None = None,
     settings: Settings | None = None,
     page: Mapping[str, PageFile] | None = PAGE,
 ) -> Iterator[Served]:
