@@ -2,8 +2,9 @@
 
 import sys
 from collections.abc import Sequence
+from typing import Any
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Group
 
 from deshadow import __version__
 from deshadow.cli.ablate import ablate
@@ -26,23 +27,28 @@ from deshadow.system import streams
 # Each command imports what it needs when it runs, so that `--help` answers at once.
 app = App(
     name="deshadow",
-    help="Remove shadows from photographs.",
     version=__version__,
     version_flags=["--version"],
     help_format="markdown",
 )
+_PHOTOS = Group("Commands for photos", sort_key=-2)
+_RESEARCH = Group("Research", sort_key=-1)
+_OTHER = Group("Other", sort_key=5)
+_FORWARDING: Any = {"help_flags": [], "version_flags": []}
+"""Of commands whose words, --help included, are parsed by the options of training."""
 
 app.default(remove)
-app.command(detect)
-app.command(doctor)
-app.command(serve)
-app.command(models)
-app.command(export)
-app.command(compress)
-for forwarding in (train, ablate, distill):
-    app.command(forwarding, help_flags=[], version_flags=[])
-for command in (collapse, curves, data, synth, evaluate):
-    app.command(command)
+for place, command in enumerate((detect, serve, doctor)):
+    app.command(command, group=_PHOTOS, sort_key=place)
+data.group, data.sort_key = _RESEARCH, 0
+app.command(data)
+for place, command in enumerate(
+    (synth, train, curves, ablate, distill, collapse, evaluate, models, compress, export), start=1
+):
+    how = _FORWARDING if command in (train, ablate, distill) else {}
+    app.command(command, group=_RESEARCH, sort_key=place, **how)
+for flag in ("--help", "--version"):
+    app[flag].group = _OTHER
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""`deshadow compress`: weights of 8 bits. It imports what it needs when it runs."""
+"""`deshadow compress`: quantises weights to 8 bits. It imports what it needs when it runs."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,9 +10,9 @@ def compress(
     checkpoint: Annotated[str, Parameter(help="A .safetensors file, or the name of shipped weights.")],
     /,
     *,
-    output: Annotated[Path, Parameter(name=["--output", "-o"], help="The file to write.")],
+    output: Annotated[Path, Parameter(name=["--output", "-o"], help="File to write.")],
 ) -> None:
-    """Write a checkpoint anew with weights of 8 bits, at half the size of half precision."""
+    """Quantise the weights of a checkpoint to 8 bits, half the size of half precision."""
     from deshadow.runtime.checkpoint import compress as write_compressed
 
     written = write_compressed(checkpoint, output)

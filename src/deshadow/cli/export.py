@@ -1,4 +1,4 @@
-"""`deshadow export`: graphs for onnxruntime. It imports what it needs when it runs."""
+"""`deshadow export`: writes graphs for onnxruntime. It imports what it needs when it runs."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""`deshadow models`: the presets, with what each costs."""
+"""`deshadow models`: lists the presets with their size and cost."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,28 +10,27 @@ if TYPE_CHECKING:
 
 def models(
     *,
-    size: Annotated[int, Parameter(help="Side of the picture that GFLOP are counted for.")] = 256,
+    size: Annotated[int, Parameter(help="Side of the square picture for which GFLOP are counted.")] = 256,
 ) -> None:
-    """List the presets, with what each costs."""
+    """List the presets with their number of parameters and their GFLOP."""
     from rich.console import Console
 
     Console().print(models_table(size))
 
 
 def models_table(size: int = 256) -> "Table":
-    """The presets with their parameters, and the GFLOP of one pass on a picture of size × size."""
+    """A table of the presets: parameters, and GFLOP of one pass on a picture of size × size pixels."""
     from rich.table import Table
 
     from deshadow.nn.config import DETECTORS, PRESETS
     from deshadow.nn.layout import Cost, detector_cost, model_cost
 
     if size < 1:
-        raise ValueError(f"a picture of size {size} has no pixels: give a size of 1 or more")
-    table = Table(
-        title=f"Presets: parameters in millions, GFLOP of one pass at {size}×{size}", pad_edge=False
-    )
+        raise ValueError(f"--size {size} is too small: give 1 or more")
+    title = f"Presets: parameters in millions, GFLOP of one pass at {size}×{size}"
+    table = Table(title=title, pad_edge=False, collapse_padding=True)  # narrow enough for 80 columns
     table.add_column("preset", style="bold")
-    for heading in ("denoiser", "fusion", "guide", "all", "GFLOP", "fold"):
+    for heading in ("denoiser", "fusion", "encoder", "all", "GFLOP", "fold"):
         table.add_column(heading, justify="right")
     table.add_column("predicts")
     for name, config in PRESETS.items():
@@ -40,7 +39,7 @@ def models_table(size: int = 256) -> "Table":
         total = sum(cost.values(), Cost())
         table.add_row(
             name,
-            *(f"{cost[part].parameters / 1e6:.2f}" for part in ("denoiser", "fusion", "guide")),
+            *(f"{cost[part].parameters / 1e6:.2f}" for part in ("denoiser", "fusion", "encoder")),
             f"{total.parameters / 1e6:.2f}",
             f"{total.flop / 1e9:.1f}",
             str(config.denoiser.fold),
