@@ -14,10 +14,11 @@ import torch
 from deshadow.data.augment import Pairs
 from deshadow.data.synth.procedural import draw_backgrounds
 from deshadow.nn.layout import model_cost
+from deshadow.training.arguments import build
 from deshadow.training.loop import Run
-from deshadow.training.options import RECIPES, Options
+from deshadow.training.options import RECIPES, TrainingOptions
 from deshadow.training.recorded import SETTLING
-from deshadow.training.world import joined
+from deshadow.training.world import join_processes
 
 PAIRS = 64
 
@@ -32,34 +33,32 @@ def main() -> None:
     chosen = parser.parse_args()
     # The recipe itself, in its second stage; of the data only the pictures are others.
     recipe = {"synthetic": 0.3} | RECIPES[chosen.recipe] | {"pretrain": 0.0, "size": chosen.size}
-    options = Options(
-        **recipe | ({"batch": chosen.batch} if chosen.batch else {}),
-        out=Path(tempfile.mkdtemp()),
-        images=10**9,
-        val_count=1,
-        compiled=chosen.compiled,
-    )
-    with joined("auto") as world:
+    recipe |= {"out": Path(tempfile.mkdtemp()), "images": 10**9, "val_count": 1, "compiled": chosen.compiled}
+    if chosen.batch:
+        recipe["batch"] = chosen.batch
+    options = build(TrainingOptions, recipe)
+    batch = options.optimization.batch
+    with join_processes("auto") as world:
         run = Run(options, world, {})
         clean = draw_backgrounds(PAIRS, 2 * chosen.size, device=world.device)
         mask = torch.zeros(PAIRS, 1, *clean.shape[2:], dtype=torch.bool, device=world.device)
         mask[..., chosen.size // 2 :] = True
         picture = torch.where(mask, clean // 3, clean)
-        run.source = replace(run.source, real=Pairs(picture, mask, clean), synthetic=options.synthetic)
+        run.source = replace(run.source, real=Pairs(picture, mask, clean), synthetic=options.inputs.synthetic)
         start = time.perf_counter()
         for _ in range(SETTLING + 1):
             run.step()
         wait(world.device)
         print(f"first steps, compiling and recording included: {time.perf_counter() - start:.0f} s")
         whole = timed(chosen.steps, run.step, world.device)
-        numbers = iter(range(10**6, 10**9, options.batch))
-        data = timed(chosen.steps, lambda: run.source.batch(next(numbers), options.batch), world.device)
-    cost = model_cost(options.model, chosen.size, chosen.size)
+        numbers = iter(range(10**6, 10**9, batch))
+        data = timed(chosen.steps, lambda: run.source.batch(next(numbers), batch), world.device)
+    cost = model_cost(options.network.model, chosen.size, chosen.size)
     # Forward and twice that backward; the encoder sees the clean picture as well, without going back.
-    flop = 3 * (cost["denoiser"].flop + cost["fusion"].flop) + 4 * cost["guide"].flop
-    speed = chosen.steps * options.batch / whole
+    flop = 3 * (cost["denoiser"].flop + cost["fusion"].flop) + 4 * cost["encoder"].flop
+    speed = chosen.steps * batch / whole
     print(
-        f"{chosen.recipe}, {chosen.size}×{chosen.size}, batch {options.batch}: {speed:,.0f} images/s, "
+        f"{chosen.recipe}, {chosen.size}×{chosen.size}, batch {batch}: {speed:,.0f} images/s, "
         f"{speed * flop / 1e12:.1f} TFLOP/s, {data / whole:.0%} of the time in data"
     )
 

@@ -34,9 +34,9 @@ def test_models_lists_the_presets_in_a_terminal_of_80_columns() -> None:
     assert done.returncode == 0
     assert max(map(len, done.stdout.splitlines())) <= 80
     rows = {line.split("│")[1].strip(): line for line in done.stdout.splitlines() if "│" in line}
-    assert " 82.58 " in rows["paper"]
+    assert "82.58" in rows["paper"]
     assert list(rows) == ["paper", "light", "tiny", "detector", "detector-tiny"]
-    assert " 2.01 " in rows["detector"]
+    assert "2.01" in rows["detector"]
 
 
 def test_models_counts_the_pass_as_it_is_padded() -> None:
@@ -51,7 +51,7 @@ def test_export_writes_graphs_beside_the_checkpoint(tmp_path: Path) -> None:
     save(path, random_model(ModelConfig(SMALL, SMALL)))
     done = deshadow("export", path)
     assert done.stdout.split() == [
-        str(path.with_suffix(".guide.onnx")),
+        str(path.with_suffix(".encoder.onnx")),
         str(path.with_suffix(".denoiser.onnx")),
     ]
     assert done.stderr == ""

@@ -48,4 +48,4 @@ def test_the_presets_are_as_large_as_they_should_be() -> None:
     assert sizes["tiny"].parameters == pytest.approx(1e6, rel=0.1)
     assert preset("paper").denoiser.fold == 1
     light = model_cost(preset("light"), 256, 256)
-    assert light["guide"].parameters < light["denoiser"].parameters / 3
+    assert light["encoder"].parameters < light["denoiser"].parameters / 3

@@ -246,11 +246,11 @@ def test_graphs_go_on_with_new_weights_of_the_same_shape(exported: Path, tmp_pat
 
 def test_missing_or_broken_graphs_are_explained(exported: Path, tmp_path: Path) -> None:
     path = copied(exported, tmp_path)
-    path.with_suffix(".guide.onnx").write_bytes(b"no graph")
-    with pytest.raises(ValueError, match=r"guide\.onnx cannot be run .*: run deshadow export"):
+    path.with_suffix(".encoder.onnx").write_bytes(b"no graph")
+    with pytest.raises(ValueError, match=r"encoder\.onnx cannot be run .*: run deshadow export"):
         OnnxBackend(path)
-    path.with_suffix(".guide.onnx").unlink()
-    with pytest.raises(ValueError, match=r"guide\.onnx is missing: run deshadow export"):
+    path.with_suffix(".encoder.onnx").unlink()
+    with pytest.raises(ValueError, match=r"encoder\.onnx is missing: run deshadow export"):
         OnnxBackend(path)
 
 

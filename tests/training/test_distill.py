@@ -57,7 +57,7 @@ def begin(student: LFGDiffusion) -> State:
 
 def lesson(teacher: str, *more: str) -> Taught:
     chosen = options(teacher, Path("nowhere"), "--images", "8", *more)
-    return Taught(begin(random_model(preset("tiny"))), chosen, checkpoint.load(teacher))
+    return Taught(begin(random_model(preset("tiny"))), chosen.training, chosen, checkpoint.load(teacher))
 
 
 @pytest.mark.parametrize("predicts", ["noise", "correction"])
@@ -98,7 +98,9 @@ def test_a_student_that_gives_the_target_has_no_loss(teacher: str, predicts: Any
     student = Perfect(replace(preset("tiny"), predicts=predicts))
     for truth, low, high in ((1.0, 0.0, 1e-4), (0.5, 0.05, 1e3)):
         chosen = options(teacher, Path("nowhere"), "--images", "8", "--truth", str(truth))
-        taught = Taught(begin(student), replace(chosen, student_steps=2), checkpoint.load(teacher))
+        taught = Taught(
+            begin(student), chosen.training, replace(chosen, student_steps=2), checkpoint.load(teacher)
+        )
         assert low <= float(taught.joint_loss(images).denoiser) <= high
 
 
@@ -109,20 +111,20 @@ def test_the_students_latent_is_pulled_to_the_teachers_and_the_teacher_stays(tea
     ours, theirs = (each.encode(images.picture, images.mask) for each in (taught.model, taught.teacher))
     assert ours is not None
     assert theirs is not None
-    torch.testing.assert_close(losses.guide, 0.5 * (ours - theirs).square().mean())
+    torch.testing.assert_close(losses.encoder, 0.5 * (ours - theirs).square().mean())
     losses.total.backward()  # type: ignore[no-untyped-call]
-    assert taught.model.guide is not None
-    assert all(p.grad is not None for p in taught.model.guide.parameters())
+    assert taught.model.encoder is not None
+    assert all(p.grad is not None for p in taught.model.encoder.parameters())
     assert all(p.grad is None for p in taught.teacher.parameters())
 
 
 def test_a_one_step_student_comes_near_its_many_step_teacher(teacher: str, tmp_path: Path) -> None:
     more = ["--teacher-steps", "4", "--truth", "0", "--images", "160", "--warmup", "0", "--rate", "3e-3"]
     chosen = options(teacher, tmp_path / "run", *more)
-    pairs = validation_set(chosen, open_source(chosen, torch.device("cpu")))
+    pairs = validation_set(chosen.training, open_source(chosen.training, torch.device("cpu")))
     goal = remove(TorchBackend(checkpoint.load(teacher)), pairs, 4, chosen.seed)
     torch.manual_seed(chosen.seed)
-    untaught = remove(TorchBackend(LFGDiffusion(chosen.model)), pairs, 1, chosen.seed)
+    untaught = remove(TorchBackend(LFGDiffusion(chosen.network.model)), pairs, 1, chosen.seed)
     before = figures(untaught, pairs._replace(clean=goal))["regions"]["all"]["lab_mae"]
     distill(chosen)
     found = json.loads((tmp_path / "run" / "distilled.json").read_text())

@@ -16,7 +16,7 @@ from PIL import Image
 from random_models import random_model
 
 from deshadow.data.augment import Pairs
-from deshadow.data.keyed import Draws
+from deshadow.data.rng import Draws
 from deshadow.image.colour import lab
 from deshadow.metrics.pooling import sharpness
 from deshadow.metrics.scores import score
@@ -28,7 +28,7 @@ from deshadow.training.batches import SLOPPY, find_split, network_mask, open_sou
 from deshadow.training.journal import read_log
 from deshadow.training.loop import share_by_clock, train
 from deshadow.training.objectives import Batch, Criterion, Losses
-from deshadow.training.options import Options, parse
+from deshadow.training.options import TrainingOptions, parse
 from deshadow.training.state import STATE, WEIGHTS, State
 from deshadow.training.tasks import new_remover
 from deshadow.training.validation import validation_set
@@ -36,7 +36,7 @@ from deshadow.training.validation import validation_set
 SHORT = ["--recipe", "tiny", "--size", "32", "--batch", "4", "--val-count", "4", "--log-every", "8"]
 
 
-def options(out: Path, *more: str) -> Options:
+def options(out: Path, *more: str) -> TrainingOptions:
     return parse([*SHORT, "--device", "cpu", "--out", str(out), *more])
 
 
@@ -150,9 +150,9 @@ def test_stage_one_comes_first_and_its_encoder_stays_frozen(
     encoder = [name.removeprefix("frozen.") for name in frozen if name.startswith("frozen.")]
     assert encoder
     for name in encoder:
-        np.testing.assert_array_equal(frozen[f"frozen.{name}"], frozen[f"average.guide.{name}"])
+        np.testing.assert_array_equal(frozen[f"frozen.{name}"], frozen[f"average.encoder.{name}"])
         np.testing.assert_array_equal(after[f"frozen.{name}"], frozen[f"frozen.{name}"])
-    assert any((after[f"model.guide.{name}"] != frozen[f"model.guide.{name}"]).any() for name in encoder)
+    assert any((after[f"model.encoder.{name}"] != frozen[f"model.encoder.{name}"]).any() for name in encoder)
 
 
 def test_without_a_latent_there_is_no_stage_one(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_the_encoder_is_taken_from_where_the_options_say(tmp_path: Path, encoder
         more += ["--encoder", str(tmp_path / "other.safetensors") if encoder == "other" else encoder]
     model = new_remover(options(tmp_path / "run", "--images", "4", *more))
     for name, tensor in model.state_dict().items():
-        origin = encoder or "init" if name.startswith("guide.") else "init"
+        origin = encoder or "init" if name.startswith("encoder.") else "init"
         same = {each for each in given if np.array_equal(tensor.numpy(), given[each][name])}
         assert same == ({origin} if origin in given else set()) or not tensor.any(), name
 
@@ -324,7 +324,7 @@ def test_lag_moves_the_denoiser_before_the_encoder(tmp_path: Path) -> None:
         name for name, tensor in before.items() if not np.array_equal(tensor.numpy(), after[f"model.{name}"])
     }
     assert any(name.startswith("denoiser.") for name in moved)
-    assert not any(name.startswith("guide.") for name in moved)
+    assert not any(name.startswith("encoder.") for name in moved)
 
 
 def test_a_full_disk_leaves_the_old_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -434,8 +434,8 @@ def test_a_set_without_splits_is_trained_on_whole(tmp_path: Path) -> None:
 def test_test_serves_for_validation_where_there_is_no_val(tmp_path: Path) -> None:
     data = write_pairs(tmp_path / "data", splits=["train", "test"])
     chosen = options(tmp_path / "run", "--images", "1", "--data", str(data))
-    assert {sample.split for sample in find_split(chosen, None, "val", "test")} == {"test"}
-    assert {sample.split for sample in find_split(chosen, None, "train")} == {"train"}
+    assert {sample.split for sample in find_split(chosen.inputs, None, "val", "test")} == {"test"}
+    assert {sample.split for sample in find_split(chosen.inputs, None, "train")} == {"train"}
 
 
 def test_a_stage_may_have_a_much_larger_loss_than_the_one_before(

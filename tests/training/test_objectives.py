@@ -8,7 +8,8 @@ from deshadow.diffusion.prediction import diffuse
 from deshadow.image.colour import lab
 from deshadow.nn.config import Fusion, LatentRange, ModelConfig
 from deshadow.nn.lfg import invariant_colour
-from deshadow.training.objectives import Batch, Criterion, InvariantTarget, Objective, detail
+from deshadow.training.objectives import Batch, Criterion, detail
+from deshadow.training.options import InvariantTarget, Objective
 
 CONFIG = ModelConfig(SMALL, SMALL, predicts="noise")
 
@@ -36,7 +37,7 @@ def test_the_simple_loss_is_eq_7_with_p2_weights() -> None:
         output = model(noisy, torch.tensor([t]), images.picture[i : i + 1], images.mask[i : i + 1], guidance)
         expected += s**2 * (output - images.noise[i]).square().mean() / 2  # 1 / (1 + SNR) = 1 − ᾱ
     torch.testing.assert_close(loss.denoiser, torch.as_tensor(expected), rtol=1e-4, atol=1e-5)
-    assert loss.guide == 0
+    assert loss.encoder == 0
 
 
 def test_errors_under_the_mask_weigh_more_and_lab_is_added() -> None:
@@ -68,8 +69,8 @@ def test_the_joint_loss_is_eq_11(target: InvariantTarget) -> None:
     ours, clean = model.encode(images.picture, images.mask), model.encode(images.clean, images.mask * 0)
     assert ours is not None
     assert clean is not None
-    torch.testing.assert_close(with_it.guide, 0.5 * (ours - clean).square().mean())
-    torch.testing.assert_close(with_it.total, without.total + with_it.guide)
+    torch.testing.assert_close(with_it.encoder, 0.5 * (ours - clean).square().mean())
+    torch.testing.assert_close(with_it.total, without.total + with_it.encoder)
 
 
 @pytest.mark.parametrize("blind", [True, False])
@@ -87,7 +88,7 @@ def test_the_loss_of_stage_one_is_eq_12(blind: bool) -> None:
     torch.testing.assert_close(losses.total, loss(images.clean, nothing), rtol=1e-5, atol=1e-6)
     for wrong in (loss(images.clean, images.mask), loss(images.picture, nothing)):
         assert (losses.total - wrong).abs() > 1e-3
-    assert losses.guide == 0
+    assert losses.encoder == 0
 
 
 def test_stage_one_does_not_depend_on_the_shadow_picture() -> None:
@@ -111,23 +112,23 @@ def test_fusion_is_fed_with_y_t(fusion: Fusion, pretraining: bool) -> None:
 
 
 def test_the_frozen_target_is_compared_in_units_of_its_variance() -> None:
-    model, images, frozen = random_model(CONFIG), batch(), random_model(CONFIG, seed=1).guide
+    model, images, frozen = random_model(CONFIG), batch(), random_model(CONFIG, seed=1).encoder
     losses = Criterion(model, Objective("l2", invariant=0.5), frozen).joint_loss(images)
     assert frozen is not None
     ours, target = model.encode(images.picture, images.mask), frozen(images.clean, images.mask * 0)
     assert ours is not None
     expected = 0.5 * (ours - target).square().mean() / target.var(correction=0)
-    torch.testing.assert_close(losses.guide, expected, rtol=1e-4, atol=1e-6)
+    torch.testing.assert_close(losses.encoder, expected, rtol=1e-4, atol=1e-6)
     for wrong in (frozen(images.clean, images.mask), frozen(images.picture, images.mask * 0)):
-        assert (losses.guide - 0.5 * (ours - wrong).square().mean() / wrong.var()).abs() > 1e-3
+        assert (losses.encoder - 0.5 * (ours - wrong).square().mean() / wrong.var()).abs() > 1e-3
 
 
 def test_the_invariant_loss_moves_the_encoder_and_not_the_frozen_one() -> None:
-    model, frozen = random_model(CONFIG), random_model(CONFIG, seed=1).guide
-    Criterion(model, Objective(), frozen).joint_loss(batch()).guide.backward()  # type: ignore[no-untyped-call]
-    assert model.guide is not None
+    model, frozen = random_model(CONFIG), random_model(CONFIG, seed=1).encoder
+    Criterion(model, Objective(), frozen).joint_loss(batch()).encoder.backward()  # type: ignore[no-untyped-call]
+    assert model.encoder is not None
     assert frozen is not None
-    assert all(each.grad is not None and each.grad.any() for each in model.guide.parameters())
+    assert all(each.grad is not None and each.grad.any() for each in model.encoder.parameters())
     assert all(each.grad is None for each in frozen.parameters())
     assert all(each.grad is None for each in model.denoiser.parameters())
 
@@ -139,9 +140,9 @@ def test_detached_the_clean_latent_gets_no_gradient() -> None:
     for target in targets:
         model.zero_grad()
         losses = Criterion(model, Objective(invariant_target=target)).joint_loss(images)
-        losses.guide.backward()  # type: ignore[no-untyped-call]
-        assert model.guide is not None
-        weight = model.guide.unet.stem.weight.grad
+        losses.encoder.backward()  # type: ignore[no-untyped-call]
+        assert model.encoder is not None
+        weight = model.encoder.unet.stem.weight.grad
         assert weight is not None
         gradients.append(weight.clone())
     # By hand: the gradient with the clean latent held fixed.
@@ -150,8 +151,8 @@ def test_detached_the_clean_latent_gets_no_gradient() -> None:
     assert ours is not None
     assert clean is not None
     (ours - clean.detach()).square().mean().backward()  # type: ignore[no-untyped-call]
-    assert model.guide is not None
-    torch.testing.assert_close(gradients[0], model.guide.unet.stem.weight.grad)
+    assert model.encoder is not None
+    torch.testing.assert_close(gradients[0], model.encoder.unet.stem.weight.grad)
     assert (gradients[0] - gradients[1]).abs().max() > 1e-4
 
 
@@ -162,7 +163,7 @@ def test_estimators_learn_what_tab_4_gives_them(guidance: str) -> None:
     truth = invariant_colour(images.clean) if guidance == "colour" else images.clean
     ours = model.encode(images.picture, images.mask)
     assert ours is not None
-    torch.testing.assert_close(losses.guide, (ours - truth).abs().mean())
+    torch.testing.assert_close(losses.encoder, (ours - truth).abs().mean())
 
 
 def test_the_latent_has_the_range_that_the_configuration_says() -> None:

@@ -11,11 +11,11 @@ from deshadow.nn.config import ModelConfig
 from deshadow.runtime import checkpoint
 from deshadow.training.loop import train
 from deshadow.training.optimizers import Muon, inner_matrices, orthogonalised
-from deshadow.training.options import Options, parse
+from deshadow.training.options import TrainingOptions, parse
 from deshadow.training.state import STATE
 
 
-def options(out: Path, *more: str) -> Options:
+def options(out: Path, *more: str) -> TrainingOptions:
     tiny = ["--recipe", "tiny", "--size", "32", "--batch", "4", "--val-count", "4", "--device", "cpu"]
     return parse([*tiny, "--optimizer", "muon", "--decay", "constant", "--out", str(out), *more])
 
@@ -34,7 +34,7 @@ def test_steps_are_orthogonal_wide_or_tall() -> None:
 
 
 def test_all_inner_weights_go_as_far_and_the_others_as_adamw_takes_them() -> None:
-    model = random_model(ModelConfig(denoiser=SMALL, guide=SMALL))
+    model = random_model(ModelConfig(denoiser=SMALL, encoder=SMALL))
     before = {name: tensor.clone() for name, tensor in model.named_parameters()}
     optimizer = Muon(model, lr=0.01, weight_decay=0.0, fused=False)
     for parameter in model.parameters():

@@ -63,7 +63,7 @@ class ModelConfig:
     """Everything that makes a model: its networks, how they are joined, and the diffusion around them."""
 
     denoiser: UNetShape
-    guide: UNetShape
+    encoder: UNetShape
     """The network that makes the guidance (the latent feature encoder, or an estimator in its place)."""
     guidance: Guidance = "latent"
     fusion: Fusion = "vector"
@@ -110,14 +110,14 @@ class ModelConfig:
 
     @property
     def guidance_channels(self) -> int:
-        """Channels of what the guide puts out."""
+        """Channels of what the encoder puts out."""
         return {"none": 0, "colour": 3, "coarse": 3, "latent": 1}[self.guidance]
 
     @property
     def stride(self) -> int:
         """Height and width must be multiples of this; the backends pad to it."""
-        guide = 1 if self.guidance == "none" else self.guide.stride
-        return math.lcm(self.denoiser.stride, guide, NOISE_PATCH if self.fusion == "vector" else 1)
+        encoder = 1 if self.guidance == "none" else self.encoder.stride
+        return math.lcm(self.denoiser.stride, encoder, NOISE_PATCH if self.fusion == "vector" else 1)
 
     def to_json(self) -> str:
         """The text that a checkpoint carries."""
@@ -127,9 +127,8 @@ class ModelConfig:
     def from_json(cls, text: str) -> "ModelConfig":
         """The inverse of `to_json`."""
         try:
-            # Checkpoints written before the field existed standardise their latent.
-            fields: dict[str, Any] = {"latent_range": "standardised"} | json.loads(text)
-            for name in ("denoiser", "guide"):
+            fields: dict[str, Any] = json.loads(text)
+            for name in ("denoiser", "encoder"):
                 fields[name] = _shape(fields[name])
             return cls(**(fields | {"schedule": Schedule(**fields["schedule"])}))
         except (TypeError, KeyError, AttributeError, json.JSONDecodeError) as error:
@@ -171,10 +170,10 @@ Config = ModelConfig | DetectorConfig
 PAPER_UNET = UNetShape(base=64, multipliers=(1, 2, 2, 4, 4), blocks=3, attention=(3, 4))
 
 PRESETS: dict[str, ModelConfig] = {
-    "paper": ModelConfig(denoiser=PAPER_UNET, guide=PAPER_UNET, predicts="noise", latent_range="free"),
+    "paper": ModelConfig(denoiser=PAPER_UNET, encoder=PAPER_UNET, predicts="noise", latent_range="free"),
     "light": ModelConfig(
         denoiser=UNetShape(base=32, multipliers=(1, 2, 4, 8), attention=(2, 3), head_channels=32, fold=2),
-        guide=UNetShape(
+        encoder=UNetShape(
             base=32, multipliers=(1, 2, 4, 4), blocks=1, attention=(3,), head_channels=32, fold=2
         ),
         predicts="relighting",
@@ -183,7 +182,7 @@ PRESETS: dict[str, ModelConfig] = {
         denoiser=UNetShape(
             base=16, multipliers=(1, 2, 4), blocks=1, attention=(2,), head_channels=16, fold=2
         ),
-        guide=UNetShape(base=8, multipliers=(1, 2, 4), blocks=1, attention=(2,), head_channels=8, fold=2),
+        encoder=UNetShape(base=8, multipliers=(1, 2, 4), blocks=1, attention=(2,), head_channels=8, fold=2),
         predicts="relighting",
     ),
 }

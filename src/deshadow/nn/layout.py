@@ -65,7 +65,7 @@ class Cost:
 
 
 def model_cost(config: ModelConfig, height: int, width: int) -> dict[str, Cost]:
-    """What each part of a model costs for a picture of this size: guide, denoiser, fusion."""
+    """What each part of a model costs for a picture of this size: encoder, denoiser, fusion."""
     shape, guidance = config.denoiser, config.guidance_channels
     inputs = 3 + sum(config.seen_channels.values()) + guidance
     parts = {"denoiser": unet_cost(shape, inputs, config.output_channels, shape.embedding, height, width)}
@@ -73,7 +73,7 @@ def model_cost(config: ModelConfig, height: int, width: int) -> dict[str, Cost]:
         shape.embedding, shape.embedding, 1
     )
     if guidance:
-        parts["guide"] = unet_cost(config.guide, 3 + 1, guidance, 0, height, width)
+        parts["encoder"] = unet_cost(config.encoder, 3 + 1, guidance, 0, height, width)
     if config.fusion == "vector":
         parts["fusion"] = _mlp(NOISE_PATCH, shape.embedding, height, width)
     elif config.fusion == "map":

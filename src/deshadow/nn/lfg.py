@@ -1,4 +1,4 @@
-"""LFG-Diffusion: the denoiser, the guide whose latent leads it, and Dense Latent Variable Fusion (Sec. 3)."""
+"""LFG-Diffusion: the denoiser, the encoder that guides it, and Dense Latent Variable Fusion (Sec. 3)."""
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +19,7 @@ class LFGDiffusion(nn.Module):
         super().__init__()
         self.config = config
         shape, guidance = config.denoiser, config.guidance_channels
-        self.guide = Guide(config) if guidance else None
+        self.encoder = Encoder(config) if guidance else None
         self.time = nn.Sequential(
             nn.Linear(shape.base, shape.embedding), nn.SiLU(), nn.Linear(shape.embedding, shape.embedding)
         )
@@ -35,9 +35,9 @@ class LFGDiffusion(nn.Module):
 
     def encode(self, picture: Tensor, mask: Tensor) -> Tensor | None:
         """(B, C, H, W): the guidance, E(x, m) of Eq. 9 if that is the latent; None if there is none."""
-        if self.guide is None:
+        if self.encoder is None:
             return None
-        guidance: Tensor = self.guide(picture, mask)
+        guidance: Tensor = self.encoder(picture, mask)
         return guidance
 
     def forward(
@@ -65,13 +65,13 @@ class LFGDiffusion(nn.Module):
         return output
 
 
-class Guide(nn.Module):
+class Encoder(nn.Module):
     """(picture, mask) → guidance (B, C, H, W): the latent feature encoder, or a rival of Tab. 4."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.range = config.latent_range if config.guidance == "latent" else "free"
-        self.unet = UNet(config.guide, 3 + 1, config.guidance_channels)
+        self.unet = UNet(config.encoder, 3 + 1, config.guidance_channels)
 
     def forward(self, picture: Tensor, mask: Tensor) -> Tensor:
         """The guidance."""

@@ -152,9 +152,9 @@ class OnnxBackend:
 
     def encode(self, picture: Array, mask: Array) -> Array | None:
         """The guidance, or None where the model has none."""
-        if "guide" not in self.sessions:
+        if "encoder" not in self.sessions:
             return None
-        return self._run("guide", picture, picture=picture, mask=mask)
+        return self._run("encoder", picture, picture=picture, mask=mask)
 
     def predict(self, noisy: Array, t: int, picture: Array, mask: Array, guidance: Array | None) -> Array:
         """The denoiser's own output: what `config.predicts` names."""
@@ -267,7 +267,7 @@ def graphs(path: Path, config: Config) -> dict[str, Path]:
     """The graphs that belong beside a checkpoint."""
     if isinstance(config, DetectorConfig):
         return {"detector": path.with_suffix(".onnx")}
-    names = ("denoiser",) if config.guidance == "none" else ("guide", "denoiser")
+    names = ("denoiser",) if config.guidance == "none" else ("encoder", "denoiser")
     return {name: path.with_suffix(f".{name}.onnx") for name in names}
 
 

@@ -40,7 +40,7 @@ def export(path_or_name: str | Path) -> list[Path]:
     else:
         model = load(path)
         protos = {
-            name: trace_encoder(model) if name == "guide" else trace_denoiser(model) for name in written
+            name: trace_encoder(model) if name == "encoder" else trace_denoiser(model) for name in written
         }
     for name, graph in written.items():
         proto = protos[name]
@@ -52,29 +52,29 @@ def export(path_or_name: str | Path) -> list[Path]:
     return list(written.values())
 
 
-class Encoder(nn.Module):
-    """The guide alone, under the name that its tensors have in the checkpoint."""
+class EncoderAlone(nn.Module):
+    """The encoder without the denoiser, under the name that its tensors have in the checkpoint."""
 
     def __init__(self, model: LFGDiffusion) -> None:
         super().__init__()
-        self.guide = model.guide
+        self.encoder = model.encoder
 
     def forward(self, picture: Tensor, mask: Tensor) -> Tensor:
         """The guidance."""
-        assert self.guide is not None
-        guidance: Tensor = self.guide(picture, mask)
+        assert self.encoder is not None
+        guidance: Tensor = self.encoder(picture, mask)
         return guidance
 
 
 def trace_encoder(model: LFGDiffusion) -> onnx.ModelProto:
     """(picture, mask) → guidance."""
-    return trace(Encoder(model), model.config.stride, {"picture": 3, "mask": 1}, "guidance")
+    return trace(EncoderAlone(model), model.config.stride, {"picture": 3, "mask": 1}, "guidance")
 
 
 def trace_denoiser(model: LFGDiffusion) -> onnx.ModelProto:
     """(noisy, t, what it sees, guidance if there is one) → what the configuration says."""
     channels = {"noisy": 3, "t": 0, **model.config.seen_channels}
-    if model.guide is not None:
+    if model.encoder is not None:
         channels["guidance"] = model.config.guidance_channels
     return trace(model, model.config.stride, channels, "output")
 

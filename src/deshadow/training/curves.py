@@ -20,7 +20,7 @@ class Panel(NamedTuple):
 FEW = 12
 REMOVER = (
     Panel("denoiser loss", "train", {"denoiser": ""}, logarithmic=True),
-    Panel("encoder loss", "stage two", {"guide": ""}, logarithmic=True),
+    Panel("encoder loss", "stage two", {"encoder": ""}, logarithmic=True),
     Panel("validation PSNR, dB", "validation", {"psnr": ""}),
     Panel(
         "validation LAB error",

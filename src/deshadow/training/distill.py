@@ -8,7 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,77 +23,123 @@ from deshadow.runtime import checkpoint
 from deshadow.runtime.backends import TorchBackend
 from deshadow.system.files import write_whole
 from deshadow.training.batches import open_source
-from deshadow.training.endings import ended
+from deshadow.training.endings import run_and_exit
 from deshadow.training.figures import COLUMNS, cell, cells, figures, table_lines
 from deshadow.training.journal import read_log
 from deshadow.training.loop import train
 from deshadow.training.objectives import Batch, Criterion, Losses, invariant_loss
-from deshadow.training.options import Options, chosen
+from deshadow.training.options import (
+    Command,
+    DataOptions,
+    Length,
+    Machine,
+    ModelOptions,
+    Objective,
+    Optimization,
+    PictureLoss,
+    TrainingOptions,
+    ValidationOptions,
+    check_numbers,
+    check_shares,
+)
 from deshadow.training.state import WEIGHTS, State
 from deshadow.training.tasks import REMOVAL
 from deshadow.training.validation import remove, validation_set
 
 TABLE = "distilled.md"
-FIXED = ("pretrain", "blind", "val_steps")
-"""Options of training that have no place here: there is one stage, and the student is scored in its steps."""
 
 
 @dataclass(frozen=True)
-class Distillation(Options):
-    """A training run whose target is what a teacher makes of y_t, for the most part."""
+class Distillation:
+    """A training run whose target is mostly what a teacher makes of y_t. It has one stage, the second."""
 
     out: Path = Path("runs/distilled")
     """Folder of the run: state, weights, log, pictures, and the comparison with the teacher."""
+    resume: bool = False
+    """Continue the run in --out."""
     teacher: str = ""
-    """The weights to learn from, a path or a name; of any preset that has the same noise schedule."""
+    """The weights to learn from, a path or a name; of any preset with the same noise schedule."""
     teacher_steps: int = 4
-    """Steps that the teacher takes from y_t to its result."""
+    """Sampling steps that the teacher takes from y_t to its result."""
     student_steps: int = 1
-    """Steps that the student is to take: it learns at the timesteps where they are taken."""
+    """Sampling steps that the student will take: it learns at the timesteps of these."""
     truth: float = 0.2
     """Share of the true picture in the target; the rest is the teacher's result."""
     latent: float = 0.1
-    """Weight of the pull of the student's latent to the teacher's, where both have one; 0: its own way."""
-    pretrain: float = 0.0
+    """Weight of the loss that pulls the student's latent to the teacher's, where both have one."""
+    inputs: DataOptions = field(default_factory=DataOptions)
+    network: ModelOptions = field(default_factory=ModelOptions)
+    loss: PictureLoss = field(default_factory=PictureLoss)
+    length: Length = field(default_factory=Length)
+    optimization: Optimization = field(default_factory=Optimization)
+    validate_every: int = 50_000
+    """Images between two validations. The end of a run is always validated."""
+    val_count: int = 64
+    """Pictures in a validation."""
+    machine: Machine = field(default_factory=Machine)
+    seed: int = 0
+    """Seed of everything random."""
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 <= self.truth <= 1:
-            raise ValueError("--truth is a share: it must lie between 0 and 1")
-        if not 0 <= self.latent < float("inf"):
-            raise ValueError("--latent must be a number, 0 or above")
-        self.model.schedule.times(self.teacher_steps)
-        if self.model.unconditional:
+        if not self.teacher:
+            raise ValueError("name the teacher: deshadow distill WEIGHTS DATA")
+        check_shares(self, "truth")
+        check_numbers(self, "latent")
+        model = self.training.network.model
+        model.schedule.times(self.teacher_steps)
+        if model.unconditional:
             raise ValueError("a student that sees nothing cannot follow a teacher: leave --sees out")
 
-    def recipe(self) -> str:
-        """As for any run; of the teacher the file's name, and not its place."""
-        return json.dumps(json.loads(super().recipe()) | {"teacher": Path(self.teacher).name})
+    @property
+    def training(self) -> TrainingOptions:
+        """The training run of the student."""
+        values = {each.name: getattr(self.loss, each.name) for each in fields(self.loss)}
+        return TrainingOptions(
+            out=self.out,
+            resume=self.resume,
+            inputs=self.inputs,
+            network=self.network,
+            objective=Objective(**values, pretrain=0.0, invariant=0.0),
+            length=self.length,
+            optimization=self.optimization,
+            validation=ValidationOptions(self.validate_every, self.val_count, self.student_steps),
+            machine=self.machine,
+            seed=self.seed,
+        )
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What the student's weights say of their teacher: its file's name, and not its place."""
+        names = ("teacher_steps", "student_steps", "truth", "latent")
+        return {"teacher": Path(self.teacher).name, **{name: getattr(self, name) for name in names}}
 
 
-def parse(arguments: Sequence[str]) -> Distillation:
+DISTILL = Command(
+    "distill",
+    "Train a student that gives in few steps what a teacher gives in many.",
+    Distillation,
+    positional=("teacher", "data"),
+)
+
+
+def parse(tokens: Sequence[str]) -> Distillation:
     """A distillation from a command line."""
-    about = "Train a student that gives in few steps what a teacher gives in many."
-    found = chosen(
-        arguments, Distillation, "deshadow distill", about, first=["teacher", "data"], without=FIXED
-    )
-    if found["teacher"] is None:
-        raise ValueError("name the teacher: deshadow distill WEIGHTS DATA")
-    return Distillation(**found, val_steps=found["student_steps"])
+    return DISTILL.parse(tokens)
 
 
 def main(arguments: Sequence[str] | None = None) -> Path:
     """Distil, and give the folder of the run; what a user can cause ends in one line and exit code 2."""
-    return ended(lambda: distill(parse(sys.argv[1:] if arguments is None else arguments)))
+    return run_and_exit(lambda: distill(parse(sys.argv[1:] if arguments is None else arguments)))
 
 
 def distill(options: Distillation) -> Path:
     """Train a student to its end, or to a pause, and compare it with its teacher; the folder of the run."""
-    teacher, source = load_teacher(options), open_source(options, device_of(options))
-    task = replace(REMOVAL, criterion=partial(Taught, teacher=teacher))
-    train(options, task=task, source=source)
+    teacher, training = load_teacher(options), options.training
+    source = open_source(training, device_of(options.machine.device))
+    criterion = partial(Taught, teaching=options, teacher=teacher)
+    train(training, task=replace(REMOVAL, criterion=criterion), source=source, about=options.about)
     if int(os.environ.get("RANK", "0")) == 0 and read_log(options.out)[-1]["kind"] == "end":
-        compare(options, validation_set(options, source))
+        compare(options, validation_set(training, source))
     return options.out
 
 
@@ -103,10 +149,11 @@ def load_teacher(options: Distillation) -> LFGDiffusion:
     config = teacher.config
     if config.unconditional:
         raise ValueError(f"the teacher {options.teacher} sees no picture: there is nothing to learn from it")
-    if config.schedule != options.model.schedule:
+    if config.schedule != options.network.model.schedule:
         raise ValueError(f"the teacher {options.teacher} has another noise schedule than the student")
-    if options.size % config.stride:
-        raise ValueError(f"--size must be a multiple of {config.stride} for the teacher, not {options.size}")
+    size = options.inputs.size
+    if size % config.stride:
+        raise ValueError(f"--size must be a multiple of {config.stride} for the teacher, not {size}")
     return teacher
 
 
@@ -115,14 +162,16 @@ class Taught(Criterion):
 
     visited: Tensor
 
-    def __init__(self, state: State, options: Distillation, teacher: LFGDiffusion) -> None:
+    def __init__(
+        self, state: State, options: TrainingOptions, teaching: Distillation, teacher: LFGDiffusion
+    ) -> None:
         model = state.model
         assert isinstance(model, LFGDiffusion)
-        super().__init__(model, options, state.frozen)
-        self.options = options
+        super().__init__(model, options.objective)
+        self.options = teaching
         self.teacher = teacher.eval().requires_grad_(requires_grad=False)
         length = model.config.schedule.length
-        times = torch.tensor(model.config.schedule.times(options.student_steps)[-2::-1])
+        times = torch.tensor(model.config.schedule.times(teaching.student_steps)[-2::-1])
         # Batches come with any timestep from 1 on: each stands for one that the student will visit.
         self.register_buffer(
             "visited", times[(torch.arange(length + 1) - 1).clamp(min=0) * len(times) // length]
@@ -144,10 +193,10 @@ class Taught(Criterion):
         if self.options.latent and self.model.config.guidance == self.teacher.config.guidance == "latent":
             assert guidance is not None
             assert latent is not None
-            guide = self.options.latent * invariant_loss(guidance, latent)
+            encoder = self.options.latent * invariant_loss(guidance, latent)
         else:
-            guide = self.guide_loss(batch, guidance)
-        return Losses(denoiser + guide, denoiser, guide)
+            encoder = self.encoder_loss(batch, guidance)
+        return Losses(denoiser + encoder, denoiser, encoder)
 
     def taught(self, noisy: Tensor, batch: Batch, guidance: Tensor | None) -> Tensor:
         """(B, 3, H, W): where the teacher's DDIM steps lead from y_t, each picture from its own t."""
@@ -221,9 +270,9 @@ def seconds(backend: TorchBackend, pairs: Pairs, steps: int, tries: int = 5) -> 
     return sorted(times[1:])[tries // 2]  # the first one warms up
 
 
-def device_of(options: Options) -> torch.device:
-    """Where a run computes: the GPU, if there is one and it is not left aside."""
-    on_gpu = options.device != "cpu" and torch.cuda.is_available()
+def device_of(device: str) -> torch.device:
+    """Where a run computes: on the GPU, if there is one, unless `device` is cpu."""
+    on_gpu = device != "cpu" and torch.cuda.is_available()
     return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0"))) if on_gpu else torch.device("cpu")
 
 

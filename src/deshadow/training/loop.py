@@ -1,9 +1,10 @@
 """The training loop: two stages, on one process or many, that can be stopped and resumed at any moment."""
 
+import json
 import math
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from copy import deepcopy
 from functools import partial
@@ -21,11 +22,11 @@ from deshadow.training.ahead import Batches, BatchesAhead
 from deshadow.training.journal import LOG, Journal, clock
 from deshadow.training.objectives import PictureError
 from deshadow.training.optimizers import Muon
-from deshadow.training.options import Options
+from deshadow.training.options import TrainingOptions
 from deshadow.training.recorded import Gradients, RecordedGradients
 from deshadow.training.state import STATE, WEIGHTS, State, load_snapshot
 from deshadow.training.tasks import Task, task_of
-from deshadow.training.world import World, joined
+from deshadow.training.world import World, join_processes
 
 EXPLOSION = 10.0
 """A loss so many times larger than the one before is taken back."""
@@ -33,14 +34,21 @@ MOST_ROLLBACKS = 3
 """In a row, before training is given up."""
 
 
-def train(options: Options, *, task: Task | None = None, source: Any = None) -> Any:
+def train(
+    options: TrainingOptions,
+    *,
+    task: Task | None = None,
+    source: Any = None,
+    about: Mapping[str, Any] | None = None,
+) -> Any:
     """Run training to its end, or to a pause; the scores of the last validation.
 
     They are a `validation.Validation` of a remover, a `detection.Detection` of a detector. By default
-    the task is that of the options; a source that is open already is used.
+    the task is that of the options; a source that is open already is used. `about` is what the weights
+    are to say of their training beside the options.
     """
-    with joined(options.device) as world, interruptible() as asked:
-        run = Run(options, world, asked, task, source)
+    with join_processes(options.machine.device) as world, interruptible() as asked:
+        run = Run(options, world, asked, task, source, about)
         try:
             return run.go()
         finally:
@@ -56,16 +64,18 @@ class Run:
 
     def __init__(
         self,
-        options: Options,
+        options: TrainingOptions,
         world: World,
         asked: dict[str, int],
         task: Task | None = None,
         source: Any = None,
+        about: Mapping[str, Any] | None = None,
     ) -> None:
-        if options.batch % world.size:
-            raise ValueError(f"--batch {options.batch} does not divide among {world.size} processes")
+        batch = options.optimization.batch
+        if batch % world.size:
+            raise ValueError(f"--batch {batch} does not divide among {world.size} processes")
         self.options, self.world, self.asked = options, world, asked
-        self.task = task or task_of(options)
+        self.task, self.about = task or task_of(options), dict(about or {})
         if world.leads:
             check_folder(options)
         torch.set_float32_matmul_precision("high")
@@ -81,7 +91,7 @@ class Run:
         self.resumed = self.saved = self.state.elapsed
         self.standstill = self.state.standstill
         self.sums = torch.zeros(len(self.task.losses), device=world.device)
-        self.next_check = self.state.images + options.log_every
+        self.next_check = self.state.images + options.machine.log_every
         self.good = self.state.snapshot()
         self.loss, self.checked_stage = math.inf, 0
         self.validated = -1
@@ -94,7 +104,7 @@ class Run:
         criterion = self.task.criterion(self.state, options).to(self.world.device)
         torch.backends.cudnn.benchmark = on_gpu
         triton = fused(next(criterion.parameters())) is not None
-        if options.compiled if options.compiled is not None else triton:
+        if options.machine.compiled if options.machine.compiled is not None else triton:
             # The networks have kernels of their own (nn/fused.py), and whole ones take minutes to compile.
             for part in criterion.modules():
                 if isinstance(part, PictureError):
@@ -136,63 +146,63 @@ class Run:
         options, state, world = self.options, self.state, self.world
         if self.stage() == 2 and not state.pretrained:
             state.end_stage_one()
-        share = options.batch // world.size
+        share = options.optimization.batch // world.size
         for group in state.optimizer.param_groups:
-            group["lr"] = options.rate * rate_at(options, self.progress(), state.images)
+            group["lr"] = options.optimization.rate * rate_at(options, self.progress(), state.images)
         torch.manual_seed((options.seed << 40) + state.images + world.rank)  # for dropout, if there is any
         first = state.images + world.rank * share
         batch = self.batches.take(self.source, first, share)
         losses = self.gradients(batch, self.stage() == 1)
-        self.batches.prepare(self.source, first + options.batch, share)
-        guide = state.model.guide if isinstance(state.model, LFGDiffusion) else None
-        if options.lag and state.steps % (options.lag + 1) < options.lag and guide is not None:
-            guide.zero_grad(set_to_none=True)
-        torch.nn.utils.clip_grad_norm_(state.model.parameters(), options.clip)
+        self.batches.prepare(self.source, first + options.optimization.batch, share)
+        encoder = state.model.encoder if isinstance(state.model, LFGDiffusion) else None
+        if options.lag and state.steps % (options.lag + 1) < options.lag and encoder is not None:
+            encoder.zero_grad(set_to_none=True)
+        torch.nn.utils.clip_grad_norm_(state.model.parameters(), options.optimization.clip)
         state.optimizer.step()
         state.model.zero_grad(set_to_none=True)
-        state.images += options.batch
+        state.images += options.optimization.batch
         state.steps += 1
-        state.follow(options.batch, options.ema)
+        state.follow(options.optimization.batch, options.optimization.ema)
         self.sums += torch.stack([loss.float() for loss in losses])
 
     def progress(self) -> float:
         """How much of the run is done, 0 to 1: in images, in minutes, or in whichever is further."""
         options, images = self.options, self.state.images
-        by_images = images / options.images if options.images else 0.0
-        if not options.minutes:
+        by_images = images / options.length.images if options.length.images else 0.0
+        if not options.length.minutes:
             return by_images
-        by_clock = share_by_clock(images, *self.checked, self.state.standstill, 60 * options.minutes)
+        by_clock = share_by_clock(images, *self.checked, self.state.standstill, 60 * options.length.minutes)
         return max(by_images, by_clock)
 
     def stage(self) -> int:
         """Stage one teaches the latent; a model without one begins with stage two."""
         if self.state.pretrained or not has_latent(self.state.model.config):
             return 2
-        return 1 if self.progress() < self.options.pretrain else 2
+        return 1 if self.progress() < self.options.objective.pretrain else 2
 
     def check(self) -> str:
         """Look at the clock and the losses; log, save, validate. Says how the call ends, if it does."""
         options, state, world = self.options, self.state, self.world
         before, seen = self.checked[0], state.images - self.checked[0]
-        values = world.mean((self.sums * (options.batch / seen)).tolist())
+        values = world.mean((self.sums * (options.optimization.batch / seen)).tolist())
         now = self.resumed + time.monotonic() - self.began
         elapsed, state.standstill, stop = world.agreed([now, self.standstill, float(bool(self.asked))])
         speed = seen / (elapsed - self.checked[1])
         self.checked, state.elapsed = (state.images, elapsed), elapsed
-        self.next_check = state.images + options.log_every
+        self.next_check = state.images + options.machine.log_every
         self.sums.zero_()
         if not self.healthy(values[0]):
             return ""
         self.tell(values, speed)
-        if elapsed - self.saved >= options.save_every:
+        if elapsed - self.saved >= options.machine.save_every:
             self.save()
-        if state.images // options.validate_every > before // options.validate_every:
+        if state.images // options.validation.validate_every > before // options.validation.validate_every:
             self.validate()
         if self.progress() >= 1:
             return "done"
         if stop:
             return "stopped"
-        if options.pause_after and elapsed - self.resumed >= 60 * options.pause_after:
+        if options.length.pause_after and elapsed - self.resumed >= 60 * options.length.pause_after:
             return "paused"
         return ""
 
@@ -246,7 +256,8 @@ class Run:
         self.good, self.saved = self.state.snapshot(), self.state.elapsed
         if self.world.leads:
             self.good.save(self.options.out, self.options.to_json())
-            notes = {"images": str(self.state.images), "recipe": self.options.recipe()}
+            recipe = json.dumps(self.options.changes() | self.about)
+            notes = {"images": str(self.state.images), "recipe": recipe}
             checkpoint.save(self.options.out / WEIGHTS, self.state.average, notes=notes)
 
     def finish(self) -> None:
@@ -263,33 +274,34 @@ def has_latent(config: Config) -> bool:
     return isinstance(config, ModelConfig) and config.guidance == "latent"
 
 
-def precision(options: Options, device: str) -> AbstractContextManager[object]:
+def precision(options: TrainingOptions, device: str) -> AbstractContextManager[object]:
     """Autocast to bfloat16, where that is wanted."""
-    wanted = options.bfloat16 if options.bfloat16 is not None else device == "cuda"
+    wanted = options.machine.bfloat16 if options.machine.bfloat16 is not None else device == "cuda"
     return torch.autocast(device, torch.bfloat16) if wanted else nullcontext()
 
 
-def new_state(options: Options, world: World) -> State:
+def new_state(options: TrainingOptions, world: World) -> State:
     """A model to begin or to go on with."""
     torch.manual_seed(options.seed)
     model = task_of(options).model(options)
-    saved = load_snapshot(options.out, options.config) if options.resume else None
+    saved = load_snapshot(options.out, options.network.config) if options.resume else None
     layout = torch.channels_last if world.device.type == "cuda" else torch.contiguous_format
     model = model.to(world.device, memory_format=layout).train()
     average = deepcopy(model).eval().requires_grad_(requires_grad=False)
-    frozen = None
-    if has_latent(model.config) and options.invariant and options.invariant_target == "frozen":
-        frozen = deepcopy(average.guide)
+    frozen, objective = None, options.objective
+    if has_latent(model.config) and objective.invariant and objective.invariant_target == "frozen":
+        frozen = deepcopy(average.encoder)
     state = State(model, average, new_optimizer(options, model, world), frozen)
     if saved is not None:
         state.restore(saved)
     return state
 
 
-def new_optimizer(options: Options, model: torch.nn.Module, world: World) -> torch.optim.AdamW:
+def new_optimizer(options: TrainingOptions, model: torch.nn.Module, world: World) -> torch.optim.AdamW:
     """Muon or AdamW, as the options have it."""
-    rate, decay, fused = options.rate, options.weight_decay, world.device.type == "cuda"
-    if options.optimizer == "muon":
+    chosen, fused = options.optimization, world.device.type == "cuda"
+    rate, decay = chosen.rate, chosen.weight_decay
+    if chosen.optimizer == "muon":
         return Muon(model, lr=rate, weight_decay=decay, fused=fused)
     return torch.optim.AdamW(model.parameters(), lr=rate, betas=(0.9, 0.99), weight_decay=decay, fused=fused)
 
@@ -306,15 +318,16 @@ def share_by_clock(images: int, checked: int, elapsed: float, standstill: float,
     return images * pace / (images * pace + left) if left > 0 else 1.0
 
 
-def rate_at(options: Options, progress: float, images: int) -> float:
+def rate_at(options: TrainingOptions, progress: float, images: int) -> float:
     """The share of the learning rate at a point of the run."""
-    risen = min(1.0, (images + options.batch) / options.warmup) if options.warmup else 1.0
-    if options.decay == "constant":
+    chosen = options.optimization
+    risen = min(1.0, (images + chosen.batch) / chosen.warmup) if chosen.warmup else 1.0
+    if chosen.decay == "constant":
         return risen
     return risen * 0.5 * (1 + math.cos(math.pi * min(1.0, progress)))
 
 
-def check_folder(options: Options) -> None:
+def check_folder(options: TrainingOptions) -> None:
     """Refuse to begin a run over another one, or one that has only just begun."""
     if not options.resume and ((options.out / STATE).exists() or (options.out / LOG).exists()):
         raise ValueError(f"{options.out} holds a run already: go on with --resume, or name another --out")

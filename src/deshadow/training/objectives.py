@@ -1,7 +1,6 @@
 """What training minimises: the losses of the paper, each beside its equation, and what works in minutes."""
 
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, distributed, nn
@@ -9,10 +8,8 @@ from torch.nn import functional as F
 
 from deshadow.diffusion.prediction import clean_from, diffuse, target
 from deshadow.image.colour import lab
-from deshadow.nn.lfg import Guide, LFGDiffusion, invariant_colour
-
-Norm = Literal["l1", "l2"]
-InvariantTarget = Literal["frozen", "detached", "joint"]
+from deshadow.nn.lfg import Encoder, LFGDiffusion, invariant_colour
+from deshadow.training.options import Norm, Objective, PictureLoss
 
 LAB_RANGE = 50.0
 """What counts in LAB as 1 does in [-1, 1]: half of the lightness."""
@@ -37,30 +34,7 @@ class Losses(NamedTuple):
 
     total: Tensor
     denoiser: Tensor
-    guide: Tensor
-
-
-@dataclass(frozen=True)
-class Objective:
-    """Which loss, with which weights: the part of a run's options that the losses know."""
-
-    norm: Norm = "l1"
-    """Absolute or squared differences; the paper squares (Eq. 7)."""
-    weighting: Literal["uniform", "p2"] = "uniform"
-    """Over timesteps: all alike, or P2 with γ = k = 1 as in the paper's appendix B."""
-    lab: float = 0.0
-    """Weight of the error in LAB beside that in RGB, for what predicts the picture itself."""
-    detail: float = 0.0
-    """Weight of the error in how strong detail is in each place, beside where exactly it lies."""
-    emphasis: float = 0.0
-    """How much more an error under the mask weighs than one outside it."""
-    invariant: float = 1.0
-    """Weight of the invariant loss (Eq. 10); 0 leaves it out."""
-    invariant_target: InvariantTarget = "frozen"
-    """What this loss pulls E(x, m) to: E*(y_0, 0) of the encoder frozen at the end of stage one, in units of
-    its variance; E(y_0, 0) of the encoder in training, detached; or jointly, as Eq. 10 is written."""
-    blind: bool = True
-    """Pretrain (Eq. 12) without the clean picture among the conditions: the latent is the only road."""
+    encoder: Tensor
 
 
 class Criterion(nn.Module):
@@ -70,7 +44,7 @@ class Criterion(nn.Module):
     signal: Tensor
     spread: Tensor
 
-    def __init__(self, model: LFGDiffusion, objective: Objective, frozen: Guide | None = None) -> None:
+    def __init__(self, model: LFGDiffusion, objective: Objective, frozen: Encoder | None = None) -> None:
         """`frozen` is E*; it is needed where the objective's invariant target is `frozen`."""
         super().__init__()
         self.model, self.objective, self.frozen = model, objective, frozen
@@ -90,8 +64,8 @@ class Criterion(nn.Module):
         """Eq. 11: the simple loss under the guidance of E(x, m), plus the invariant loss."""
         guidance = self.model.encode(batch.picture, batch.mask)
         denoiser = self.simple_loss(batch, batch.picture, guidance)
-        guide = self.guide_loss(batch, guidance)
-        return Losses(denoiser + guide, denoiser, guide)
+        encoder = self.encoder_loss(batch, guidance)
+        return Losses(denoiser + encoder, denoiser, encoder)
 
     def pretraining_loss(self, batch: Batch) -> Losses:
         """Eq. 12: the simple loss on shadow-free pictures alone, under the guidance of E(y_0, 0)."""
@@ -117,8 +91,8 @@ class Criterion(nn.Module):
         weighted: Tensor = weights * error * (1 + self.objective.emphasis * batch.mask)
         return weighted.mean()
 
-    def guide_loss(self, batch: Batch, guidance: Tensor | None) -> Tensor:
-        """What the guide learns beside the denoiser: Eq. 10 for the latent, its target for an estimator."""
+    def encoder_loss(self, batch: Batch, guidance: Tensor | None) -> Tensor:
+        """What the encoder learns beside the denoiser: Eq. 10 for the latent, its target for an estimator."""
         kind = self.model.config.guidance
         if guidance is None or (kind == "latent" and not self.objective.invariant):
             return batch.clean.new_zeros(())
@@ -126,7 +100,7 @@ class Criterion(nn.Module):
             return (guidance.float() - invariant_colour(batch.clean)).abs().mean()
         if kind == "coarse":
             return (guidance.float() - batch.clean).abs().mean()
-        encoder = self.frozen if self.objective.invariant_target == "frozen" else self.model.guide
+        encoder = self.frozen if self.objective.invariant_target == "frozen" else self.model.encoder
         assert encoder is not None
         with torch.set_grad_enabled(torch.is_grad_enabled() and self.objective.invariant_target == "joint"):
             clean = encoder(batch.clean, torch.zeros_like(batch.mask))
@@ -138,7 +112,7 @@ class Criterion(nn.Module):
 class PictureError(nn.Module):
     """How far pictures lie from the clean ones: many small operations, worth compiling into few."""
 
-    def __init__(self, objective: Objective) -> None:
+    def __init__(self, objective: PictureLoss) -> None:
         super().__init__()
         self.objective = objective
 

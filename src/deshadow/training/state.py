@@ -10,7 +10,7 @@ from torch import Tensor
 
 from deshadow.nn.config import Config
 from deshadow.nn.detector import ShadowDetector
-from deshadow.nn.lfg import Guide, LFGDiffusion
+from deshadow.nn.lfg import Encoder, LFGDiffusion
 from deshadow.runtime import checkpoint
 
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")
@@ -28,7 +28,7 @@ class State:
     model: LFGDiffusion | ShadowDetector
     average: LFGDiffusion | ShadowDetector
     optimizer: torch.optim.AdamW
-    frozen: Guide | None = None
+    frozen: Encoder | None = None
     """E*, the encoder as it was at the end of stage one, where the invariant loss pulls to it."""
     pretrained: bool = False
     """Whether stage one is over, and E* frozen."""
@@ -61,8 +61,8 @@ class State:
         """Freeze E*: the averaged encoder as it is now."""
         if self.frozen is not None:
             assert isinstance(self.average, LFGDiffusion)
-            assert self.average.guide is not None
-            self.frozen.load_state_dict(self.average.guide.state_dict())
+            assert self.average.encoder is not None
+            self.frozen.load_state_dict(self.average.encoder.state_dict())
         self.pretrained = True
 
     def restore(self, saved: "Snapshot") -> None:

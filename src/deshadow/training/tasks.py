@@ -14,9 +14,9 @@ from deshadow.nn.lfg import LFGDiffusion
 from deshadow.runtime import checkpoint
 from deshadow.runtime.quantise import widened
 from deshadow.training import batches, detector, objectives, samples, validation
-from deshadow.training.options import Options
+from deshadow.training.options import TrainingOptions
 
-ENCODER = "guide."
+ENCODER = "encoder."
 """What the names of the encoder's tensors begin with."""
 
 
@@ -24,15 +24,15 @@ ENCODER = "guide."
 class Task:
     """The functions that the loop calls. Models, batches, losses and scores are the task's own types."""
 
-    model: Callable[[Options], Any]
+    model: Callable[[TrainingOptions], Any]
     """A model to begin with."""
-    source: Callable[[Options, torch.device], Any]
+    source: Callable[[TrainingOptions, torch.device], Any]
     """Has `batch(first, count)`."""
-    criterion: Callable[[Any, Options], nn.Module]
+    criterion: Callable[[Any, TrainingOptions], nn.Module]
     """From a `State` to a module (batch, pretraining) → losses, the first of which is minimised."""
     losses: tuple[str, ...]
-    validation_set: Callable[[Options, Any], Any]
-    validate: Callable[[Any, Any, Options], Any]
+    validation_set: Callable[[TrainingOptions, Any], Any]
+    validate: Callable[[Any, Any, TrainingOptions], Any]
     """Scores of a `State`'s averaged weights on the validation set."""
     scores: Any
     """The type of the scores, a named tuple of numbers."""
@@ -40,24 +40,24 @@ class Task:
     """Scores in one line."""
     headline: Callable[[Any], str]
     """The one that matters."""
-    draw: Callable[[Any, Any, Options, Path], None]
+    draw: Callable[[Any, Any, TrainingOptions, Path], None]
     """A picture of what a model does to the validation set."""
 
 
-def task_of(options: Options) -> Task:
+def task_of(options: TrainingOptions) -> Task:
     """The task that a run's model is for."""
-    return DETECTION if isinstance(options.config, DetectorConfig) else REMOVAL
+    return DETECTION if isinstance(options.network.config, DetectorConfig) else REMOVAL
 
 
-def new_remover(options: Options) -> LFGDiffusion:
+def new_remover(options: TrainingOptions) -> LFGDiffusion:
     """A remover to begin with: random, or with the weights that the options name."""
-    if options.init is not None and options.encoder is None:
-        return checkpoint.load(options.init, expect=options.model)
-    model = LFGDiffusion(options.model)
-    if options.init is not None:
-        load_part(model, options.init, lambda name: not name.startswith(ENCODER))
-    if options.encoder not in (None, "new"):
-        load_part(model, str(options.encoder), lambda name: name.startswith(ENCODER))
+    if options.network.init is not None and options.network.encoder is None:
+        return checkpoint.load(options.network.init, expect=options.network.model)
+    model = LFGDiffusion(options.network.model)
+    if options.network.init is not None:
+        load_part(model, options.network.init, lambda name: not name.startswith(ENCODER))
+    if options.network.encoder not in (None, "new"):
+        load_part(model, str(options.network.encoder), lambda name: name.startswith(ENCODER))
     return model
 
 
@@ -75,23 +75,27 @@ def load_part(model: LFGDiffusion, path_or_name: str, wanted: Callable[[str], bo
         tensor.copy_(torch.from_numpy(given[name]))
 
 
-def new_detector(options: Options) -> ShadowDetector:
+def new_detector(options: TrainingOptions) -> ShadowDetector:
     """A detector to begin with: random, or the one that the options name."""
-    config = options.config
+    config = options.network.config
     assert not isinstance(config, ModelConfig)
-    if options.init is not None:
-        return checkpoint.load_detector(options.init, expect=config)
+    if options.network.init is not None:
+        return checkpoint.load_detector(options.network.init, expect=config)
     return ShadowDetector(config)
 
 
 REMOVAL = Task(
     model=new_remover,
     source=batches.open_source,
-    criterion=lambda state, options: objectives.Criterion(state.model, options, state.frozen),
+    criterion=lambda state, options: objectives.Criterion(state.model, options.objective, state.frozen),
     losses=objectives.Losses._fields,
     validation_set=validation.validation_set,
     validate=lambda state, pairs, options: validation.validate(
-        state.average, pairs, options.val_steps, options.seed, state.frozen if state.pretrained else None
+        state.average,
+        pairs,
+        options.validation.val_steps,
+        options.seed,
+        state.frozen if state.pretrained else None,
     ),
     scores=validation.Validation,
     describe=validation.describe,

@@ -8,13 +8,13 @@ import torch
 from torch import Tensor
 
 from deshadow.data.augment import Pairs
-from deshadow.data.keyed import Draws
+from deshadow.data.rng import Draws
 from deshadow.diffusion.sampling import repaint, sample
 from deshadow.image.colour import lab
-from deshadow.nn.lfg import Guide, LFGDiffusion
+from deshadow.nn.lfg import Encoder, LFGDiffusion
 from deshadow.runtime.backends import TorchBackend, condition
 from deshadow.training.batches import HELD_OUT, Source, held_out_pairs, network_mask
-from deshadow.training.options import Options
+from deshadow.training.options import TrainingOptions
 
 CHUNK = 32
 
@@ -42,15 +42,16 @@ class Validation(NamedTuple):
 LATENT_FIGURES = ("latent_worth", "latent_common", "latent_gap", "latent_gap_shadow")
 
 
-def validation_set(options: Options, source: Source) -> Pairs:
+def validation_set(options: TrainingOptions, source: Source) -> Pairs:
     """(N, …, size, size): the fixed pictures of a run's validations, held-out pairs or synthetic triplets."""
-    if options.data is not None:
-        return held_out_pairs(options, source.device)
-    return Pairs(*source.scenes("sunlight", range(HELD_OUT, HELD_OUT + options.val_count))[:3])
+    count = options.validation.val_count
+    if options.inputs.data is not None:
+        return held_out_pairs(options.inputs, count, source.device)
+    return Pairs(*source.scenes("sunlight", range(HELD_OUT, HELD_OUT + count))[:3])
 
 
 def validate(
-    model: LFGDiffusion, pairs: Pairs, steps: int = 1, seed: int = 0, frozen: Guide | None = None
+    model: LFGDiffusion, pairs: Pairs, steps: int = 1, seed: int = 0, frozen: Encoder | None = None
 ) -> Validation:
     """Remove the shadows of all pairs and compare; `frozen` is E*, if there is one."""
     backend = TorchBackend(deepcopy(model), str(pairs.picture.device))  # it lays its model out anew
@@ -114,7 +115,7 @@ def encode(backend: TorchBackend, pairs: Pairs) -> Tensor:
 
 
 @torch.no_grad()
-def encode_clean(frozen: Guide, pairs: Pairs) -> Tensor:
+def encode_clean(frozen: Encoder, pairs: Pairs) -> Tensor:
     """(N, 1, H, W): E*(y_0, 0) of every pair."""
     latents = []
     for first in range(0, len(pairs.clean), CHUNK):
