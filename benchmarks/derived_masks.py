@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 
-from deshadow.data.pairs.derive import shadow_mask
+from deshadow.data.pairs.derive import derive_mask
 from deshadow.data.pairs.find import find
 
 
@@ -23,7 +23,7 @@ def main(folder: str, split: str | None = None) -> None:
     start = time.perf_counter()
     agreement = []
     for picture, given, clean in triplets:
-        derived, truth = shadow_mask(picture, clean) > 0, given > 0
+        derived, truth = derive_mask(picture, clean) > 0, given > 0
         agreement.append((derived & truth).sum() / max((derived | truth).sum(), 1))
     each = (time.perf_counter() - start) / len(triplets)
     print(f"masks derived, {each * 1e3:.0f} ms each")

@@ -18,7 +18,7 @@ from deshadow.data.pairs.find import find
 from deshadow.data.realism import Measures, measure, overlap
 from deshadow.data.synth.banks import load_backgrounds, load_silhouettes
 from deshadow.data.synth.procedural import draw_backgrounds, draw_occluders
-from deshadow.data.synth.recipe import PRESETS, Recipe
+from deshadow.data.synth.recipe import SHADOW_RECIPES, ShadowRecipe
 from deshadow.data.synth.triplets import synthesise
 
 SIZE = 256
@@ -36,7 +36,7 @@ def shrink(picture: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return np.asarray(Image.fromarray(picture).resize((SIZE, SIZE), Image.Resampling.BOX))
 
 
-def synthetic_pairs(options: argparse.Namespace, recipe: Recipe) -> Iterator[Pair]:
+def synthetic_pairs(options: argparse.Namespace, recipe: ShadowRecipe) -> Iterator[Pair]:
     """Pairs as `deshadow synth --targets all` makes them."""
     torch.set_num_threads(1)
     if options.backgrounds:
@@ -68,11 +68,11 @@ def main() -> None:
     parser.add_argument("--occluders", type=Path)
     parser.add_argument("--count", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--preset", choices=list(PRESETS), default="sunlight")
+    parser.add_argument("--preset", choices=list(SHADOW_RECIPES), default="sunlight")
     options = parser.parse_args()
     real = measure(real_pairs(options.real, options.split))
     print(f"real, {options.split}: {real.pairs} pairs, {real.edges} edge points")
-    made = measure(synthetic_pairs(options, replace(PRESETS[options.preset], targets="all")))
+    made = measure(synthetic_pairs(options, replace(SHADOW_RECIPES[options.preset], targets="all")))
     print(f"synthetic: {made.pairs} pairs, {made.edges} edge points")
     compare("synthetic and real", made, real)
     if options.against:

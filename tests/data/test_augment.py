@@ -6,14 +6,14 @@ import pytest
 import torch
 
 from deshadow.data.augment import (
-    DEFAULT,
+    DEFAULT_AUGMENTATION,
     FLOOR,
     Augmentation,
     Pairs,
     augment,
     vary,
 )
-from deshadow.data.keyed import Draws
+from deshadow.data.rng import Draws
 from deshadow.data.synth.procedural import draw_backgrounds, draw_occluders
 from deshadow.data.synth.triplets import synthesise
 from deshadow.image.colour import decode
@@ -105,7 +105,7 @@ def test_depth_raises_the_ratio_to_a_power_and_leaves_alone_what_is_equal() -> N
 
 def test_pictures_are_varied_as_pairs_are() -> None:
     before, draws = pairs(), Draws(0, torch.arange(24))
-    chosen = replace(DEFAULT, depth=0.0, tint=0.0)
+    chosen = replace(DEFAULT_AUGMENTATION, depth=0.0, tint=0.0)
     assert torch.equal(vary(before.clean, draws, 48, chosen), augment(before, draws, 48, chosen).clean)
 
 

@@ -80,7 +80,7 @@ def synth_to_disk(
     import torch
 
     from deshadow.data.synth.banks import open_banks
-    from deshadow.data.synth.recipe import PRESETS, Darkness
+    from deshadow.data.synth.recipe import SHADOW_RECIPES, Darkness
     from deshadow.data.synth.writing import check_folder, write_triplets
     from deshadow.system.progress import show_progress
 
@@ -93,7 +93,7 @@ def synth_to_disk(
     except (RuntimeError, AssertionError):  # torch asserts that it was built for the device
         raise ValueError(f"torch cannot use the device {device!r} here: use --device cpu") from None
     check_folder(out)  # before any time goes into the banks
-    recipe = PRESETS[preset]
+    recipe = SHADOW_RECIPES[preset]
     recipe = replace(recipe, targets=targets or recipe.targets)
     if dark_rate is not None:
         recipe = replace(recipe, darkness=Darkness.between(*dark_rate))

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from deshadow.data.keyed import Draws
+from deshadow.data.rng import Draws
 from deshadow.image.colour import encode, linear, quantise
 
 
@@ -45,12 +45,12 @@ class Augmentation:
             raise ValueError("a crop spans a share of the picture: 0 < least <= most <= 1")
 
 
-DEFAULT = Augmentation()
+DEFAULT_AUGMENTATION = Augmentation()
 FLOOR = 1e-3
 """Of linear light, added before ratios are taken: near black they are noise."""
 
 
-def augment(pairs: Pairs, draws: Draws, size: int, chosen: Augmentation = DEFAULT) -> Pairs:
+def augment(pairs: Pairs, draws: Draws, size: int, chosen: Augmentation = DEFAULT_AUGMENTATION) -> Pairs:
     """Cut squares of `size` pixels from pairs of any size, and vary them.
 
     Where the pictures were equal they stay equal, and the mask still covers every pixel that differs
@@ -60,7 +60,7 @@ def augment(pairs: Pairs, draws: Draws, size: int, chosen: Augmentation = DEFAUL
     grid, samples = cut(draws, chosen, height, width, size)
     gains = light_gains(draws, chosen)
     picture, clean = (resample(tone(view, gains), grid, samples) for view in (pairs.picture, pairs.clean))
-    picture, clean = quantise(deepened(picture, clean, depths(draws, chosen))), quantise(clean)
+    picture, clean = quantise(deepen_shadows(picture, clean, depths(draws, chosen))), quantise(clean)
     share = resample(pairs.mask.float(), grid, samples)
     differs = (picture != clean).any(1, keepdim=True)
     # Rounding in the grid lets a trace of a neighbour in: it counts only if it shows.
@@ -69,7 +69,7 @@ def augment(pairs: Pairs, draws: Draws, size: int, chosen: Augmentation = DEFAUL
     return Pairs(picture.contiguous(memory_format=layout), mask, clean.contiguous(memory_format=layout))
 
 
-def vary(picture: Tensor, draws: Draws, size: int, chosen: Augmentation = DEFAULT) -> Tensor:
+def vary(picture: Tensor, draws: Draws, size: int, chosen: Augmentation = DEFAULT_AUGMENTATION) -> Tensor:
     """Cut squares of `size` pixels from pictures (B, 3, H, W) of 8 bits, as `augment` does from pairs."""
     height, width = picture.shape[-2:]
     cut_out = cut(draws, chosen, height, width, size)
@@ -127,7 +127,7 @@ def depths(draws: Draws, chosen: Augmentation) -> Tensor:
     return 1 + depth + chosen.tint * draws.normal("tint", 3).clamp(-2, 2)
 
 
-def deepened(picture: Tensor, clean: Tensor, powers: Tensor) -> Tensor:
+def deepen_shadows(picture: Tensor, clean: Tensor, powers: Tensor) -> Tensor:
     """Pictures (B, 3, H, W) in [0, 1] with their ratio to the clean ones raised to `powers` (B, 3)."""
     light, full = linear(picture) + FLOOR, linear(clean) + FLOOR
     deeper = encode(full * (light / full) ** powers[..., None, None] - FLOOR)

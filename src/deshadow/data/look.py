@@ -11,10 +11,18 @@ from numpy.typing import NDArray
 from PIL import Image
 from rich.table import Table
 
-from deshadow.data.pairs.find import Layout, PairSet, Problem, Sample, Triplet, find, list_problems
+from deshadow.data.pairs.find import (
+    Layout,
+    PairSet,
+    Problem,
+    Sample,
+    Triplet,
+    find,
+    list_problems,
+    pick_evenly,
+)
 from deshadow.data.pairs.pictures import save_picture
 from deshadow.data.pairs.statistics import Statistics, measure_all
-from deshadow.data.spread import spread
 from deshadow.image.sheets import Card, draw_sheet, fade_outside, outline
 from deshadow.system.extras import require
 from deshadow.system.files import write_whole
@@ -143,7 +151,7 @@ def draw_triplets(found: Survey, count: int) -> NDArray[np.uint8]:
     """(H, W, 3): a contact sheet of `count` triplets, evenly spaced over the set."""
     shown = [
         (sample, figures, sample.load())
-        for sample, figures in spread(list(zip(found.samples, found.figures, strict=True)), count)
+        for sample, figures in pick_evenly(list(zip(found.samples, found.figures, strict=True)), count)
     ]
     tile = (_TILE, _tile_height(triplet for *_, triplet in shown))
     cards = []

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from deshadow.data.augment import Augmentation, light_gains
-from deshadow.data.keyed import Draws
+from deshadow.data.rng import Draws
 from deshadow.image.colour import encode, linear, luminance
 
 
@@ -35,10 +35,10 @@ class View:
     """Largest noise, in levels of 255."""
 
 
-DEFAULT = View()
+DEFAULT_VIEW = View()
 
 
-def view_grid(draws: Draws, height: int, width: int, size: int, chosen: View = DEFAULT) -> Tensor:
+def view_grid(draws: Draws, height: int, width: int, size: int, chosen: View = DEFAULT_VIEW) -> Tensor:
     """Where (B, size, size, 2) to sample a picture in [-1, 1]²: an upright or turned part of it."""
     least, most = chosen.zoom
     zoom = least * (most / least) ** draws.uniform("view/zoom", 1)
@@ -67,13 +67,13 @@ def view_grid(draws: Draws, height: int, width: int, size: int, chosen: View = D
     return torch.stack([x, y], -1)
 
 
-def seen(picture: Tensor, grid: Tensor, samples: int) -> Tensor:
+def sample_view(picture: Tensor, grid: Tensor, samples: int) -> Tensor:
     """Sample (B, C, H, W) floats at `grid`, averaging `samples`² of them to a pixel."""
     fine = F.grid_sample(picture, grid, padding_mode="reflection", align_corners=False)
     return F.avg_pool2d(fine, samples) if samples > 1 else fine
 
 
-def relit(picture: Tensor, draws: Draws, chosen: View = DEFAULT) -> Tensor:
+def vary_light(picture: Tensor, draws: Draws, chosen: View = DEFAULT_VIEW) -> Tensor:
     """(B, 3, H, W) sRGB in [0, 1] → the same in another light, of another camera."""
     gains = light_gains(draws, Augmentation(exposure=chosen.exposure, balance=chosen.balance))
     gamma = torch.exp(chosen.gamma * draws.normal("view/gamma", 1, 1, 1).clamp(-2, 2))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deshadow.data.pairs.pictures import Source, is_picture, read_picture
+from deshadow.data.pairs.pictures import PictureFile, is_picture, read_picture
 from deshadow.data.pairs.sample import Sample, Triplet
 from deshadow.evaluation import baselines
 from deshadow.image.resize import SIDE, nearest
@@ -93,7 +93,7 @@ def from_folder(name: str, folder: Path) -> Method:
         path = files.get(given.name) or files.get(own)
         if path is None:
             raise ValueError(f"{folder} has no result named {own}")
-        return read_picture(Source(path))
+        return read_picture(PictureFile(path))
 
     return Method(name, remove, note="made elsewhere", timed=False)
 

@@ -11,9 +11,8 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from deshadow.data.pairs.find import PairSet, Problem, Sample, Triplet
+from deshadow.data.pairs.find import PairSet, Problem, Sample, Triplet, pick_evenly
 from deshadow.data.pairs.statistics import dark_rate, shadow_fraction
-from deshadow.data.spread import spread
 from deshadow.evaluation.methods import Method, make_input
 from deshadow.image.resize import SIDE, bicubic, nearest
 from deshadow.metrics.scores import InstanceScore, Scores, score, score_instance
@@ -153,7 +152,7 @@ def choose(pairs: PairSet, limit: int | None) -> tuple[Sample, ...]:
         return pairs.samples
     if limit < 1:
         raise ValueError("nothing would be scored: --limit 1 or more")
-    return tuple(spread(pairs.samples, limit))
+    return tuple(pick_evenly(pairs.samples, limit))
 
 
 def _progress(

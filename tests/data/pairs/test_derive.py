@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 from skimage import filters
 
-from deshadow.data.pairs.derive import otsu, shadow_mask
+from deshadow.data.pairs.derive import derive_mask, otsu
 from deshadow.image.colour import decode_luminance
 from deshadow.image.filters import gaussian_blur
 from deshadow.image.regions import label, without_small
@@ -65,7 +65,7 @@ def shaded(strength: float) -> tuple[NDArray[np.uint8], NDArray[np.bool_], NDArr
 @pytest.mark.parametrize("strength", [0.3, 0.6, 0.8])
 def test_mask_of_a_disc(strength: float) -> None:
     picture, truth, clean = shaded(strength)
-    mask = shadow_mask(picture, clean) > 0
+    mask = derive_mask(picture, clean) > 0
     assert (mask & truth).sum() / (mask | truth).sum() > 0.95
 
 
@@ -73,11 +73,11 @@ def test_mask_without_specks_and_pinholes() -> None:
     picture, _, clean = shaded(0.4)
     picture[5:8, 5:8] //= 3  # a leaf that moved
     picture[58:61, 79:82] = clean[58:61, 79:82]
-    mask = shadow_mask(picture, clean) > 0
+    mask = derive_mask(picture, clean) > 0
     assert not mask[:12, :12].any()
     assert mask[50:70, 70:90].all()
 
 
 def test_equal_pictures_have_no_shadow() -> None:
     clean = shaded(1.0)[2]
-    assert not shadow_mask(clean, clean).any()
+    assert not derive_mask(clean, clean).any()

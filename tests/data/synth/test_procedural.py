@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from deshadow.data.keyed import Draws
-from deshadow.data.synth.occluders import Kind, outline_points
+from deshadow.data.rng import Draws
+from deshadow.data.synth.occluders import OccluderKind, outline_points
 from deshadow.data.synth.procedural import SURFACES, draw_backgrounds, draw_occluders, draw_silhouettes
 from deshadow.data.synth.textures import add_dark_things
 
@@ -28,7 +28,9 @@ def test_a_few_backgrounds_are_the_first_of_many(count: int) -> None:
 
 
 def test_a_few_silhouettes_are_the_first_of_many() -> None:
-    assert torch.equal(draw_silhouettes(Kind.OBJECT, 2, 32), draw_silhouettes(Kind.OBJECT, 5, 32)[:2])
+    assert torch.equal(
+        draw_silhouettes(OccluderKind.OBJECT, 2, 32), draw_silhouettes(OccluderKind.OBJECT, 5, 32)[:2]
+    )
 
 
 def test_an_unknown_surface_is_refused() -> None:
@@ -44,15 +46,15 @@ def test_dark_things_darken_by_chance() -> None:
     assert (always.mean(1).flatten(1).amin(1) < 0.4).all()
 
 
-@pytest.mark.parametrize("kind", list(Kind))
-def test_silhouettes_block_some_of_the_light_and_not_all(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", list(OccluderKind))
+def test_silhouettes_block_some_of_the_light_and_not_all(kind: OccluderKind) -> None:
     share = (draw_silhouettes(kind, 12, 64) > 127).float().mean((1, 2, 3))
     assert (share > 0.004).all()
     assert (share < 0.95).all()
 
 
 def test_objects_end_before_the_sides() -> None:
-    drawn = draw_silhouettes(Kind.OBJECT, 32, 64)
+    drawn = draw_silhouettes(OccluderKind.OBJECT, 32, 64)
     assert not drawn[..., 0].any()
     assert not drawn[..., -1].any()
     assert not drawn[..., 0, :].any()

@@ -5,16 +5,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from deshadow.data.keyed import Draws
-from deshadow.data.synth.occluders import Kind, Occluders, gather_occluders
+from deshadow.data.rng import Draws
+from deshadow.data.synth.occluders import OccluderKind, Occluders, gather_occluders
 from deshadow.data.synth.procedural import draw_backgrounds, draw_occluders
 from deshadow.data.synth.projection import Placement, cast, place
-from deshadow.data.synth.recipe import DEFAULT, PRESETS, Darkness, Recipe
+from deshadow.data.synth.recipe import DEFAULT_RECIPE, SHADOW_RECIPES, Darkness, ShadowRecipe
 from deshadow.data.synth.shading import dark_rates
 from deshadow.data.synth.triplets import Triplets, synthesise
 
 SIZE = 64
-PLAIN = Recipe(
+PLAIN = ShadowRecipe(
     darkness=Darkness.between(4, 4),
     blue=(0.0, 0.0),
     green=0.0,
@@ -35,7 +35,7 @@ def occluders() -> Occluders:
     return draw_occluders(8, 64)
 
 
-def make(count: int = 64, seed: int = 0, recipe: Recipe = DEFAULT) -> Triplets:
+def make(count: int = 64, seed: int = 0, recipe: ShadowRecipe = DEFAULT_RECIPE) -> Triplets:
     return synthesise(backgrounds(), occluders(), torch.arange(count), seed, recipe)
 
 
@@ -43,23 +43,23 @@ def chosen_backgrounds(count: int, seed: int = 0) -> Tensor:
     return backgrounds()[Draws(seed, torch.arange(count)).integers("background", high=len(backgrounds()))]
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", SHADOW_RECIPES)
 def test_pictures_are_equal_outside_the_mask_and_every_mask_shows_something(preset: str) -> None:
     for seed in range(3):
-        made = make(seed=seed, recipe=PRESETS[preset])
+        made = make(seed=seed, recipe=SHADOW_RECIPES[preset])
         differs = (made.picture != made.clean).any(1, keepdim=True)
         assert not (differs & ~made.mask).any()
         assert differs.flatten(1).any(1).all()
 
 
 def test_the_mask_lies_within_the_target_shadows() -> None:
-    made = make(recipe=PRESETS["instances"])
+    made = make(recipe=SHADOW_RECIPES["instances"])
     shadows = (made.instances & made.targets[..., None, None]).any(1, keepdim=True)
     assert not (made.mask & ~shadows).any()
 
 
 def test_other_shadows_stay_in_both_pictures() -> None:
-    made = make(recipe=PRESETS["instances"])
+    made = make(recipe=SHADOW_RECIPES["instances"])
     others = (made.instances & ~made.targets[..., None, None]).any(1, keepdim=True) & ~made.mask
     here = others.expand_as(made.clean)
     assert torch.equal(made.picture[here], made.clean[here])
@@ -67,15 +67,15 @@ def test_other_shadows_stay_in_both_pictures() -> None:
 
 
 def test_without_others_the_clean_picture_is_the_background() -> None:
-    assert torch.equal(make(recipe=replace(Recipe(), targets="all")).clean, chosen_backgrounds(64))
+    assert torch.equal(make(recipe=replace(ShadowRecipe(), targets="all")).clean, chosen_backgrounds(64))
 
 
 def test_one_target_is_one() -> None:
-    assert (make(recipe=PRESETS["instances"]).targets.sum(1) == 1).all()
+    assert (make(recipe=SHADOW_RECIPES["instances"]).targets.sum(1) == 1).all()
 
 
 def test_some_targets_are_some() -> None:
-    made = make(recipe=replace(PRESETS["instances"], targets="some"))
+    made = make(recipe=replace(SHADOW_RECIPES["instances"], targets="some"))
     present = made.instances.flatten(2).any(2)
     assert (made.targets.sum(1) >= 1).all()
     assert (made.targets.sum(1) > 1).any()
@@ -83,7 +83,7 @@ def test_some_targets_are_some() -> None:
 
 
 def test_removing_one_of_two_shadows_changes_nothing_where_the_other_blocks_all_light() -> None:
-    recipe = replace(PRESETS["instances"], targets="one")
+    recipe = replace(SHADOW_RECIPES["instances"], targets="one")
     index = torch.arange(64)
     visible = cast(place(Draws(0, index), recipe, occluders()), occluders(), SIZE, SIZE)
     made = synthesise(backgrounds(), occluders(), index, 0, recipe)
@@ -115,14 +115,14 @@ def test_compiled_as_one_graph_it_makes_the_same_pictures() -> None:
 
 
 def test_every_kind_occurs_in_about_its_share() -> None:
-    placement = place(Draws(0, torch.arange(2000)), Recipe(), occluders())
+    placement = place(Draws(0, torch.arange(2000)), ShadowRecipe(), occluders())
     share = torch.bincount(placement.kind.flatten(), minlength=5) / placement.kind.numel()
-    assert torch.allclose(share, torch.tensor(Recipe().kinds), atol=0.02)
+    assert torch.allclose(share, torch.tensor(ShadowRecipe().kinds), atol=0.02)
 
 
 def test_entering_shadows_touch_the_border_and_have_their_foot_outside() -> None:
-    recipe = Recipe(shadows=(1.0,), kinds=(1.0, 0, 0, 0, 0), entering=1.0)
-    inside = Recipe(shadows=(1.0,), kinds=(1.0, 0, 0, 0, 0), entering=0.0)
+    recipe = ShadowRecipe(shadows=(1.0,), kinds=(1.0, 0, 0, 0, 0), entering=1.0)
+    inside = ShadowRecipe(shadows=(1.0,), kinds=(1.0, 0, 0, 0, 0), entering=0.0)
     border = torch.ones(SIZE, SIZE, dtype=torch.bool)
     border[1:-1, 1:-1] = False
     touching = [
@@ -134,8 +134,8 @@ def test_entering_shadows_touch_the_border_and_have_their_foot_outside() -> None
 
 
 def test_a_missing_kind_is_never_chosen() -> None:
-    bank = gather_occluders({Kind.EDGE: occluders().silhouettes[16:24]})
-    assert (place(Draws(0, torch.arange(100)), Recipe(), bank).kind == Kind.EDGE).all()
+    bank = gather_occluders({OccluderKind.EDGE: occluders().silhouettes[16:24]})
+    assert (place(Draws(0, torch.arange(100)), ShadowRecipe(), bank).kind == OccluderKind.EDGE).all()
 
 
 def test_the_dark_rate_is_the_one_asked_for() -> None:
@@ -148,7 +148,9 @@ def test_the_dark_rate_is_the_one_asked_for() -> None:
     assert set(made.picture.permute(0, 2, 3, 1)[umbra].flatten().tolist()) == {106}
 
 
-@pytest.mark.parametrize("darkness", [Darkness.between(2, 9), Darkness.lognormal(5, 0.4), Recipe().darkness])
+@pytest.mark.parametrize(
+    "darkness", [Darkness.between(2, 9), Darkness.lognormal(5, 0.4), ShadowRecipe().darkness]
+)
 def test_dark_rates_follow_their_distribution(darkness: Darkness) -> None:
     rates = dark_rates(Draws(0, torch.arange(20000)), darkness)
     for part in (0.1, 0.25, 0.5, 0.75, 0.9):
@@ -186,7 +188,7 @@ def test_the_penumbra_widens_away_from_the_foot() -> None:
         point=torch.zeros(1, 1, 2), inverse=torch.eye(2)[None, None], lift=0 * one, length=2 * one,
         opacity=one, softness=0.03 * one, lens=0.5 * one, tilt=torch.zeros(1, 2),
     )  # fmt: skip
-    visible = cast(placement, gather_occluders({Kind.OBJECT: pole}), size, size)[0, 0]
+    visible = cast(placement, gather_occluders({OccluderKind.OBJECT: pole}), size, size)[0, 0]
     widths = [int(((visible[row] > 0.1) & (visible[row] < 0.9)).sum()) for row in (215, 170, 120, 70, 45)]
     assert widths == sorted(widths)
     assert widths[-1] > 2 * widths[0]
@@ -206,4 +208,6 @@ def test_a_darkness_that_makes_no_sense_is_refused(rates: tuple[float, ...]) -> 
 
 def test_occluders_of_different_sizes_are_refused() -> None:
     with pytest.raises(ValueError, match="one size"):
-        gather_occluders({Kind.OBJECT: torch.zeros(1, 1, 8, 8), Kind.EDGE: torch.zeros(1, 1, 9, 9)})
+        gather_occluders(
+            {OccluderKind.OBJECT: torch.zeros(1, 1, 8, 8), OccluderKind.EDGE: torch.zeros(1, 1, 9, 9)}
+        )

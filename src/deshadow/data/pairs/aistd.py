@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deshadow.data.pairs.find import PairSet, Problem, Sample, find, list_problems
-from deshadow.data.pairs.pictures import Source, save_picture
+from deshadow.data.pairs.pictures import PictureFile, save_picture
 from deshadow.system.progress import track
 
 
@@ -110,5 +110,5 @@ def _adjust_one(sample: Sample, output: Path) -> tuple[float, float] | Problem:
     return before, after
 
 
-def _copy(source: Source, folder: Path) -> None:
+def _copy(source: PictureFile, folder: Path) -> None:
     shutil.copyfile(source.path, folder / source.path.name)

@@ -13,7 +13,7 @@ _FLOOR = 0.02
 _SPECK = 0.0005
 
 
-def shadow_mask(picture: NDArray[np.uint8], clean: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def derive_mask(picture: NDArray[np.uint8], clean: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """(H, W, 3), (H, W, 3) → (H, W), 255 where the clean picture is clearly brighter, otherwise 0.
 
     Otsu's threshold on the blurred log ratio of linear luminance, without specks and pinholes. It looks

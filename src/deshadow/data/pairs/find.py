@@ -1,18 +1,20 @@
 """Data sets on disk: point at a folder and go."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
+from typing import TypeVar, get_args
 
 from deshadow.data.pairs import layouts
 from deshadow.data.pairs.folders import read_folders, read_instances
 from deshadow.data.pairs.layouts import Layout, Parts
-from deshadow.data.pairs.pictures import Source, picture_size
+from deshadow.data.pairs.pictures import PictureFile, picture_size
 from deshadow.data.pairs.sample import Problem, Sample, Triplet
 from deshadow.data.pairs.shards import TABLE, read_rows, read_table
 
-__all__ = ["Layout", "PairSet", "Problem", "Sample", "Triplet", "find", "list_problems"]
+__all__ = ["Layout", "PairSet", "Problem", "Sample", "Triplet", "find", "list_problems", "pick_evenly"]
+
+Item = TypeVar("Item")
 
 _PARTS = {
     "istd": (layouts.istd_parts, "train_A, train_B and train_C, or the same for test"),
@@ -154,10 +156,10 @@ def _read_csv(folder: Path, split: str | None) -> tuple[list[Sample], list[Probl
 
 def _check(samples: list[Sample]) -> tuple[list[Sample], list[Problem]]:
     """The samples whose files can be read and agree in size, and the problems of the others."""
-    sizes: dict[Source, tuple[int, int] | None] = {}
+    sizes: dict[PictureFile, tuple[int, int] | None] = {}
     problems: list[Problem] = []
 
-    def size(source: Source) -> tuple[int, int] | None:
+    def size(source: PictureFile) -> tuple[int, int] | None:
         if source not in sizes:
             try:
                 sizes[source] = picture_size(source)
@@ -194,3 +196,10 @@ def _why_empty(folder: Path, split: str | None, problems: list[Problem], absent:
     if absent:
         return f"no picture of {which} is here: fetch the tar shards that hold its {absent:,} rows"
     return f"{which} holds no pictures"
+
+
+def pick_evenly(items: Sequence[Item], most: int) -> list[Item]:
+    """At most so many of the items, evenly spaced from the first to the last."""
+    if len(items) <= most:
+        return list(items)
+    return [items[round(k * (len(items) - 1) / max(1, most - 1))] for k in range(most)]

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from deshadow.data.pairs.layouts import Parts
-from deshadow.data.pairs.pictures import Source, is_picture, read_grey
+from deshadow.data.pairs.pictures import PictureFile, is_picture, read_grey
 from deshadow.data.pairs.sample import Problem, Sample
 
 # What a name may carry behind that of the shadow picture.
@@ -41,9 +41,9 @@ def read_folders(parts: Parts) -> Found:
             name=name,
             scene=scene,
             split=parts.split,
-            picture_file=Source(shadow[name]),
-            clean_file=Source(clean[name]),
-            mask_file=Source(masks[name]) if name in masks else None,
+            picture_file=PictureFile(shadow[name]),
+            clean_file=PictureFile(clean[name]),
+            mask_file=PictureFile(masks[name]) if name in masks else None,
             instance=0 if name in masks and name in others else None,
             other_files=tuple(others.get(name, ())),
         )
@@ -79,7 +79,7 @@ def read_instances(parts: Parts) -> Found:
             if not instances:
                 problems.append(Problem(str(shadow[name]), f"no shadow of it in {parts.mask.name}/"))
             for label, file, level in instances:
-                files = (Source(shadow[name]), Source(clean[name]), Source(file))
+                files = (PictureFile(shadow[name]), PictureFile(clean[name]), PictureFile(file))
                 samples.append(Sample(f"{name}_{label}", name, parts.split, *files, instance=level))
     return samples, problems
 
@@ -91,7 +91,7 @@ def _instances(name: str, folder: Path, masks: dict[str, Path]) -> Iterable[tupl
     is read too.
     """
     if name in masks:
-        levels = np.unique(read_grey(Source(masks[name])))
+        levels = np.unique(read_grey(PictureFile(masks[name])))
         levels = levels[levels > 0]
         if len(levels) > _MOST_LABELS:
             raise ValueError(f"{len(levels)} grey levels are no labels: one level a shadow is expected")
@@ -109,12 +109,12 @@ def _instances(name: str, folder: Path, masks: dict[str, Path]) -> Iterable[tupl
                 yield label[1:], path, 0
 
 
-def _others(folder: Path) -> dict[str, list[Source]]:
+def _others(folder: Path) -> dict[str, list[PictureFile]]:
     """The masks of shadows that stay, as `deshadow synth` writes them (NAME_SLOT_other.png), by picture."""
-    found: dict[str, list[Source]] = {}
+    found: dict[str, list[PictureFile]] = {}
     for path in sorted(folder.iterdir()):
         if is_picture(path) and (named := _OTHER.fullmatch(path.stem)):
-            found.setdefault(named.group(1), []).append(Source(path))
+            found.setdefault(named.group(1), []).append(PictureFile(path))
     return found
 
 

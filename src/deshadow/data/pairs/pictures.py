@@ -21,7 +21,7 @@ _ORIENTATION = 0x0112  # the EXIF tag; 5 to 8 lie on their side
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class PictureFile:
     """The bytes of one picture: a file, or a stretch of a tar shard that is read in place."""
 
     path: Path
@@ -48,7 +48,7 @@ def is_picture(path: Path) -> bool:
     return named and (path.is_file() or path.is_symlink())
 
 
-def picture_size(source: Source) -> tuple[int, int]:
+def picture_size(source: PictureFile) -> tuple[int, int]:
     """(width, height) as decoded, from the header; ValueError with the reason if it cannot be read.
 
     The pixels are decoded only when the file does not end as its format should, which is how an
@@ -69,7 +69,7 @@ def picture_size(source: Source) -> tuple[int, int]:
     return (height, width) if sideways else (width, height)
 
 
-def read_picture(source: Source) -> NDArray[np.uint8]:
+def read_picture(source: PictureFile) -> NDArray[np.uint8]:
     """(H, W, 3) sRGB, upright; ValueError names a file that cannot be decoded."""
     image = _decode(source)
     if image.mode.startswith(("I", "F")):
@@ -79,7 +79,7 @@ def read_picture(source: Source) -> NDArray[np.uint8]:
     return np.asarray(image.convert("RGB"))
 
 
-def read_grey(source: Source) -> NDArray[np.uint8]:
+def read_grey(source: PictureFile) -> NDArray[np.uint8]:
     """(H, W), upright; ValueError names a file that cannot be decoded."""
     image = _decode(source)
     if image.mode.startswith(("I", "F")):
@@ -87,7 +87,7 @@ def read_grey(source: Source) -> NDArray[np.uint8]:
     return np.asarray(image.convert("L"))
 
 
-def read_mask(source: Source) -> NDArray[np.uint8]:
+def read_mask(source: PictureFile) -> NDArray[np.uint8]:
     """(H, W): 255 where the mask is brighter than half of white, 0 elsewhere.
 
     Where nothing is that bright (masks of 0 and 1, or of a dark grey), half of the brightest value counts.
@@ -112,7 +112,7 @@ def save_picture(path: Path, picture: NDArray[np.uint8]) -> None:
     write_whole(path, buffer.getvalue())
 
 
-def _decode(source: Source) -> Image.Image:
+def _decode(source: PictureFile) -> Image.Image:
     try:
         with source.open() as file:
             image = Image.open(file)

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deshadow.data.pairs.derive import shadow_mask
-from deshadow.data.pairs.pictures import Source, read_grey, read_mask, read_picture
+from deshadow.data.pairs.derive import derive_mask
+from deshadow.data.pairs.pictures import PictureFile, read_grey, read_mask, read_picture
 
 Pixels = NDArray[np.uint8]
 
@@ -30,21 +30,21 @@ class Sample:
     """Samples of one scene show the same place: keep them on one side of a split."""
     split: str
     """train, test, val or what the folder calls it; empty when the set has none."""
-    picture_file: Source
-    clean_file: Source
-    mask_file: Source | None
+    picture_file: PictureFile
+    clean_file: PictureFile
+    mask_file: PictureFile | None
     """None: the mask is derived from the pair."""
     instance: int | None = None
     """For a set with a mask per shadow: this shadow's grey level in the mask, 0 when the mask is its own.
     The clean picture then differs from the picture only under the mask; other shadows stay in both."""
-    other_files: tuple[Source, ...] = ()
+    other_files: tuple[PictureFile, ...] = ()
     """Masks of the shadows that stay, where each has a file of its own."""
 
     def load(self) -> Triplet:
         """The three pictures, each decoded once; ValueError names a file that cannot be decoded."""
         picture, clean = read_picture(self.picture_file), read_picture(self.clean_file)
         if self.mask_file is None:
-            return Triplet(picture, shadow_mask(picture, clean), clean)
+            return Triplet(picture, derive_mask(picture, clean), clean)
         if self.instance:
             mask = np.where(read_grey(self.mask_file) == self.instance, np.uint8(255), np.uint8(0))
         else:

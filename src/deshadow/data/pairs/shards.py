@@ -5,7 +5,7 @@ import tarfile
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
-from deshadow.data.pairs.pictures import Source
+from deshadow.data.pairs.pictures import PictureFile
 from deshadow.data.pairs.sample import Problem, Sample
 
 TABLE = "pairs.csv"
@@ -32,9 +32,9 @@ def read_rows(folder: Path) -> list[dict[str, str]]:
     return rows
 
 
-def read_shards(folder: Path) -> tuple[dict[str, Source], list[Problem]]:
+def read_shards(folder: Path) -> tuple[dict[str, PictureFile], list[Problem]]:
     """Every file inside the tar shards of a folder by its name, and the shards that are broken."""
-    members: dict[str, Source] = {}
+    members: dict[str, PictureFile] = {}
     problems: list[Problem] = []
     for path in sorted(folder.glob("*.tar")):
         try:
@@ -42,7 +42,7 @@ def read_shards(folder: Path) -> tuple[dict[str, Source], list[Problem]]:
                 for entry in shard:
                     if entry.isreg():
                         name = entry.name.removeprefix("./")
-                        members.setdefault(name, Source(path, name, entry.offset_data, entry.size))
+                        members.setdefault(name, PictureFile(path, name, entry.offset_data, entry.size))
         except (tarfile.TarError, OSError, EOFError) as error:
             problems.append(Problem(str(path), f"this shard cannot be read to its end ({error})"))
     return members, problems
@@ -71,12 +71,12 @@ def read_table(folder: Path, rows: list[dict[str, str]]) -> tuple[list[Sample], 
     return samples, problems, absent
 
 
-def _locate(folder: Path, name: str, members: Mapping[str, Source]) -> Source | None:
+def _locate(folder: Path, name: str, members: Mapping[str, PictureFile]) -> PictureFile | None:
     path = folder / name
-    return Source(path) if path.is_file() else members.get(name.removeprefix("./"))
+    return PictureFile(path) if path.is_file() else members.get(name.removeprefix("./"))
 
 
-def _sample(row: Mapping[str, str], found: Mapping[str, Source | None]) -> Sample:
+def _sample(row: Mapping[str, str], found: Mapping[str, PictureFile | None]) -> Sample:
     picture, clean = found["shadow"], found["shadow_free"]
     assert picture is not None
     assert clean is not None

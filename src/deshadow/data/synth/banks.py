@@ -11,8 +11,8 @@ import torch
 from PIL import Image, UnidentifiedImageError
 from torch import Tensor
 
+from deshadow.data.pairs.find import pick_evenly
 from deshadow.data.pairs.pictures import ENDINGS
-from deshadow.data.spread import spread
 from deshadow.data.synth.occluders import Occluders
 from deshadow.data.synth.procedural import draw_backgrounds, draw_occluders
 
@@ -85,7 +85,7 @@ def chosen(source: Path, each: int) -> list[tuple[str, bytes]]:
     files = list(picture_files(source))
     if not files:
         raise ValueError(f"{source} holds no pictures ({', '.join(sorted(ENDINGS))})")
-    return spread(files, max(1, ROOM // each))
+    return pick_evenly(files, max(1, ROOM // each))
 
 
 def open_picture(source: Path, name: str, data: bytes) -> Image.Image:

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from deshadow.data.keyed import Draws
+from deshadow.data.rng import Draws
 from deshadow.data.synth.occluders import Occluders
 from deshadow.data.synth.penumbra import binomial, soften
 from deshadow.data.synth.shading import lumps
@@ -30,7 +30,7 @@ class Distraction:
     """Least and most of how much darker than the texture that it is made of, as a natural log."""
 
 
-DEFAULT = Distraction()
+DEFAULT_DISTRACTION = Distraction()
 
 
 class Painted(NamedTuple):
@@ -46,7 +46,7 @@ def distract(
     textures: Tensor,
     occluders: Occluders,
     draws: Draws,
-    chosen: Distraction = DEFAULT,
+    chosen: Distraction = DEFAULT_DISTRACTION,
 ) -> Painted:
     """Paint dark things over pictures (B, 3, H, W) sRGB in [0, 1] whose `clean` side is known.
 

@@ -7,14 +7,14 @@ from enum import IntEnum
 import torch
 from torch import Tensor
 
-from deshadow.data.keyed import Draws
+from deshadow.data.rng import Draws
 from deshadow.image.morphology import erode
 
 ANCHORS = 32
 CHUNK = 64
 
 
-class Kind(IntEnum):
+class OccluderKind(IntEnum):
     """What casts the shadow, which decides how it is placed and how far it stands off."""
 
     OBJECT = 0
@@ -51,15 +51,15 @@ class Occluders:
         return replace(self, **moved)
 
 
-def gather_occluders(kinds: Mapping[Kind, Tensor]) -> Occluders:
+def gather_occluders(kinds: Mapping[OccluderKind, Tensor]) -> Occluders:
     """Put silhouettes (n, 1, h, w) of 8 bits of each kind, all of one size, into a bank."""
     sizes = {tuple(silhouettes.shape[1:]) for silhouettes in kinds.values() if len(silhouettes)}
     if len(sizes) != 1:
         raise ValueError(
             "occluders of all kinds must share one size (n, 1, h, w), and there must be at least one"
         )
-    silhouettes = torch.cat([kinds[kind] for kind in Kind if kind in kinds])
-    count = torch.tensor([len(kinds.get(kind, ())) for kind in Kind], device=silhouettes.device)
+    silhouettes = torch.cat([kinds[kind] for kind in OccluderKind if kind in kinds])
+    count = torch.tensor([len(kinds.get(kind, ())) for kind in OccluderKind], device=silhouettes.device)
     return Occluders(silhouettes, count.cumsum(0) - count, count, outline_points(silhouettes))
 
 

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from deshadow.data.keyed import Draws
+from deshadow.data.rng import Draws
 from deshadow.data.synth import silhouettes, textures
-from deshadow.data.synth.occluders import Kind, Occluders, gather_occluders
+from deshadow.data.synth.occluders import OccluderKind, Occluders, gather_occluders
 from deshadow.image.colour import quantise
 
 Drawer = Callable[[Draws, int], Tensor]
@@ -22,12 +22,12 @@ SURFACES: dict[str, Drawer] = {
     "plaster": textures.plaster,
     "noise": textures.clouds,
 }
-SHAPES: dict[Kind, tuple[Drawer, ...]] = {
-    Kind.OBJECT: (silhouettes.person, silhouettes.plant, silhouettes.hand, silhouettes.lump),
-    Kind.FOLIAGE: (silhouettes.canopy,),
-    Kind.EDGE: (silhouettes.roof,),
-    Kind.BARS: (silhouettes.bars,),
-    Kind.CABLES: (silhouettes.cables,),
+SHAPES: dict[OccluderKind, tuple[Drawer, ...]] = {
+    OccluderKind.OBJECT: (silhouettes.person, silhouettes.plant, silhouettes.hand, silhouettes.lump),
+    OccluderKind.FOLIAGE: (silhouettes.canopy,),
+    OccluderKind.EDGE: (silhouettes.roof,),
+    OccluderKind.BARS: (silhouettes.bars,),
+    OccluderKind.CABLES: (silhouettes.cables,),
 }
 CHUNK = 4
 BORDER = 2
@@ -61,7 +61,7 @@ def draw_backgrounds(
 
 
 def draw_silhouettes(
-    kind: Kind, count: int, size: int = 192, seed: int = 0, device: torch.device | str = "cpu"
+    kind: OccluderKind, count: int, size: int = 192, seed: int = 0, device: torch.device | str = "cpu"
 ) -> Tensor:
     """Draw silhouettes (count, 1, size, size) of one kind, 255 where light is blocked."""
     drawers = SHAPES[kind]
@@ -69,7 +69,7 @@ def draw_silhouettes(
     for turn, drawer in enumerate(drawers):
         for index in _chunks(count, turn, len(drawers), device):
             result[index] = quantise(drawer(Draws(seed, index), size))[:, None]
-    if kind is Kind.OBJECT:
+    if kind is OccluderKind.OBJECT:
         # An object ends: what lies outside the square repeats its border.
         result = F.pad(result[..., BORDER:-BORDER, BORDER:-BORDER], (BORDER,) * 4)
     return result
@@ -86,10 +86,10 @@ def draw_occluders(
     size = size if objects is None else objects.shape[-1]
     drawn = {
         kind: draw_silhouettes(kind, count, size, seed, device)
-        for kind in Kind
-        if kind is not Kind.OBJECT or objects is None
+        for kind in OccluderKind
+        if kind is not OccluderKind.OBJECT or objects is None
     }
-    return gather_occluders(drawn if objects is None else {Kind.OBJECT: objects.to(device), **drawn})
+    return gather_occluders(drawn if objects is None else {OccluderKind.OBJECT: objects.to(device), **drawn})
 
 
 def _chunks(count: int, turn: int, turns: int, device: torch.device | str) -> tuple[Tensor, ...]:

@@ -6,11 +6,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from deshadow.data.keyed import Draws
+from deshadow.data.rng import Draws
 from deshadow.data.synth.constants import constant
-from deshadow.data.synth.occluders import ANCHORS, Kind, Occluders
+from deshadow.data.synth.occluders import ANCHORS, OccluderKind, Occluders
 from deshadow.data.synth.penumbra import soften
-from deshadow.data.synth.recipe import Recipe
+from deshadow.data.synth.recipe import ShadowRecipe
 
 TAIL = 0.02
 """Light lost below which a pixel counts as fully lit: a penumbra ends, and a mask with it."""
@@ -33,7 +33,7 @@ class Placement(NamedTuple):
     tilt: Tensor  # (B, 2) how the camera looks across the ground
 
 
-def place(draws: Draws, recipe: Recipe, occluders: Occluders) -> Placement:
+def place(draws: Draws, recipe: ShadowRecipe, occluders: Occluders) -> Placement:
     """Choose occluders and where their shadows fall."""
     slots = recipe.slots
     device = draws.index.device
@@ -45,7 +45,7 @@ def place(draws: Draws, recipe: Recipe, occluders: Occluders) -> Placement:
     which = draws.integers("anchor", slots, high=ANCHORS)
 
     # `.value`, here and below: torch.compile holds a tensor for unequal to an enum.
-    thing = kind == Kind.OBJECT.value
+    thing = kind == OccluderKind.OBJECT.value
     entering = thing & draws.chance("entering", slots, of=recipe.entering)
     whole = thing & ~entering
     # A shadow that is to be seen whole is placed by its middle, any other by a point of its outline.
@@ -81,7 +81,7 @@ def place(draws: Draws, recipe: Recipe, occluders: Occluders) -> Placement:
     lift = torch.where(held, draws.uniform("hold", slots, low=0.1, high=1.2), lift)
     softness = recipe.softness[0] * torch.exp(recipe.softness[1] * draws.normal("softness", 1))
     lens = draws.uniform("lens", 1, low=recipe.lens[0], high=recipe.lens[1])
-    thin = (kind == Kind.FOLIAGE.value) | draws.chance("thin", slots, of=0.06)
+    thin = (kind == OccluderKind.FOLIAGE.value) | draws.chance("thin", slots, of=0.06)
     opacity = torch.where(thin, draws.uniform("opacity", slots, low=0.7, high=1.0), 1.0)
     steep = draws.uniform("tilt", 1, low=-0.05, high=0.42)
     tilt = torch.cat([0.1 * draws.normal("roll", 1).clamp(-2, 2), steep], 1)
@@ -152,7 +152,7 @@ def cast(placement: Placement, occluders: Occluders, height: int, width: int) ->
     # Pixels are square, and the shorter side of the frame spans [-1, 1].
     unit = 2 / min(height, width)
     u, v, _ = silhouette_coordinates(placement, height, width, unit)
-    endless = (placement.kind == Kind.FOLIAGE.value) | (placement.kind == Kind.BARS.value)
+    endless = (placement.kind == OccluderKind.FOLIAGE.value) | (placement.kind == OccluderKind.BARS.value)
     # What is endless repeats mirrored; the others hold their border, which is blank for objects.
     limit = torch.where(endless, 1e3, 0.99)[..., None, None]
     grid = torch.stack([u.clamp(-limit, limit), v.clamp(-limit, limit)], -1).flatten(0, 1)

@@ -1,4 +1,4 @@
-"""What kind of shadows to make: a recipe, and the named ones."""
+"""Which kinds of shadows are synthesised: a recipe, and the recipes that have a name."""
 
 import math
 from dataclasses import dataclass, field
@@ -50,7 +50,7 @@ SUNLIGHT = Darkness(
 
 
 @dataclass(frozen=True)
-class Recipe:
+class ShadowRecipe:
     """How shadows are made. The numbers are tuned to real pairs; see docs/synthesis.md."""
 
     shadows: tuple[float, ...] = (0.65, 0.25, 0.1)
@@ -92,11 +92,11 @@ class Recipe:
         return len(self.shadows)
 
 
-DEFAULT = Recipe()
-PRESETS = {
-    "sunlight": DEFAULT,
-    "instances": Recipe(shadows=(0.0, 0.4, 0.35, 0.25), targets="one"),
-    "dappled": Recipe(kinds=(0.15, 0.7, 0.05, 0.05, 0.05), softness=(0.016, 0.4)),
-    "overcast": Recipe(darkness=Darkness.between(1.15, 2.2), softness=(0.05, 0.5)),
+DEFAULT_RECIPE = ShadowRecipe()
+SHADOW_RECIPES = {
+    "sunlight": DEFAULT_RECIPE,
+    "instances": ShadowRecipe(shadows=(0.0, 0.4, 0.35, 0.25), targets="one"),
+    "dappled": ShadowRecipe(kinds=(0.15, 0.7, 0.05, 0.05, 0.05), softness=(0.016, 0.4)),
+    "overcast": ShadowRecipe(darkness=Darkness.between(1.15, 2.2), softness=(0.05, 0.5)),
 }
 """Named recipes: real sunlight; several shadows, one to remove; under trees; weak and soft."""

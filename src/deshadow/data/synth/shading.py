@@ -6,10 +6,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from deshadow.data.keyed import Draws
+from deshadow.data.rng import Draws
 from deshadow.data.synth.constants import constant
 from deshadow.data.synth.penumbra import binomial, resize
-from deshadow.data.synth.recipe import Darkness, Recipe
+from deshadow.data.synth.recipe import Darkness, ShadowRecipe
 from deshadow.image.colour import LUMINANCE, decode, encode, luminance, quantise
 
 
@@ -28,7 +28,7 @@ def dark_rates(draws: Draws, darkness: Darkness) -> Tensor:
     return torch.lerp(table[below], table[below + 1], place - below).exp()
 
 
-def sky(draws: Draws, recipe: Recipe, light: Tensor) -> Sky:
+def sky(draws: Draws, recipe: ShadowRecipe, light: Tensor) -> Sky:
     """Draw the light of the shadows for lit pictures `light` (B, 3, H, W) in linear light.
 
     ln share = −ln(dark rate) + tint per channel + a smooth field
@@ -78,8 +78,8 @@ def shade(light: Tensor, sky: Sky, sun: Tensor) -> Tensor:
     return quantise(encode(light * (sun + lost * sky.share)) + lost * sky.noise)
 
 
-def relight(
-    background: Tensor, draws: Draws, recipe: Recipe, before: Tensor, after: Tensor
+def shade_pictures(
+    background: Tensor, draws: Draws, recipe: ShadowRecipe, before: Tensor, after: Tensor
 ) -> tuple[Tensor, Tensor]:
     """8-bit pictures (B, 3, H, W) under the sun `before` and `after` (B, 1, H, W), equal where those are."""
     light = decode(background)

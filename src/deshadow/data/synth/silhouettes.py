@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from deshadow.data.keyed import Draws
+from deshadow.data.rng import Draws
 
 # All drawers work in [-1, 1]², y down, and return coverage (B, H, W) in [0, 1] from signed distances.
 

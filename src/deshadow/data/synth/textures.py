@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from deshadow.data.keyed import Draws
+from deshadow.data.rng import Draws
 
 # All drawers return sRGB (B, 3, S, S) in [0, 1].
 

@@ -5,11 +5,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from deshadow.data.keyed import Draws
+from deshadow.data.rng import Draws
 from deshadow.data.synth.occluders import Occluders
 from deshadow.data.synth.projection import Placement, cast, place
-from deshadow.data.synth.recipe import DEFAULT, Recipe, Targets
-from deshadow.data.synth.shading import relight
+from deshadow.data.synth.recipe import DEFAULT_RECIPE, ShadowRecipe, Targets
+from deshadow.data.synth.shading import shade_pictures
 
 
 class Triplets(NamedTuple):
@@ -24,7 +24,11 @@ class Triplets(NamedTuple):
 
 
 def synthesise(
-    backgrounds: Tensor, occluders: Occluders, index: Tensor, seed: int = 0, recipe: Recipe = DEFAULT
+    backgrounds: Tensor,
+    occluders: Occluders,
+    index: Tensor,
+    seed: int = 0,
+    recipe: ShadowRecipe = DEFAULT_RECIPE,
 ) -> Triplets:
     """Make the triplets number `index` (B,) over backgrounds (N, 3, H, W) of 8 bits.
 
@@ -32,7 +36,7 @@ def synthesise(
     picture come from one sun: where two fall together, taking one away changes nothing.
     """
     draws = Draws(seed, index)
-    return shade(choose_backgrounds(draws, backgrounds), occluders, draws, recipe)
+    return cast_shadows(choose_backgrounds(draws, backgrounds), occluders, draws, recipe)
 
 
 def choose_backgrounds(draws: Draws, backgrounds: Tensor) -> Tensor:
@@ -40,14 +44,14 @@ def choose_backgrounds(draws: Draws, backgrounds: Tensor) -> Tensor:
     return backgrounds[draws.integers("background", high=len(backgrounds))]
 
 
-def shade(lit: Tensor, occluders: Occluders, draws: Draws, recipe: Recipe) -> Triplets:
+def cast_shadows(lit: Tensor, occluders: Occluders, draws: Draws, recipe: ShadowRecipe) -> Triplets:
     """Cast shadows on pictures (B, 3, H, W) of 8 bits."""
     placement = place(draws, recipe, occluders)
     visible = cast(placement, occluders, *lit.shape[-2:])
     targets = choose_targets(draws, recipe.targets, placement, visible)
     others = torch.where(targets[..., None, None], 1.0, visible).prod(1, keepdim=True)
     everything = visible.prod(1, keepdim=True)
-    picture, clean = relight(lit, draws, recipe, everything, others)
+    picture, clean = shade_pictures(lit, draws, recipe, everything, others)
     return Triplets(picture, everything < others, clean, visible < 1, targets, everything)
 
 

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from deshadow.data.pairs.pictures import save_picture
 from deshadow.data.synth.occluders import Occluders
-from deshadow.data.synth.recipe import DEFAULT, Recipe
+from deshadow.data.synth.recipe import DEFAULT_RECIPE, ShadowRecipe
 from deshadow.data.synth.triplets import Triplets, synthesise
 from deshadow.system.files import write_whole
 
@@ -30,7 +30,7 @@ def write_triplets(
     occluders: Occluders,
     count: int,
     seed: int = 0,
-    recipe: Recipe = DEFAULT,
+    recipe: ShadowRecipe = DEFAULT_RECIPE,
     progress: Callable[[int], None] = lambda done: None,
 ) -> int:
     """Write triplets number 0 to `count` − 1 as PNG and return how many were new.
@@ -52,7 +52,7 @@ def write_triplets(
     return len(missing)
 
 
-def settle(out: Path, backgrounds: Tensor, occluders: Occluders, seed: int, recipe: Recipe) -> None:
+def settle(out: Path, backgrounds: Tensor, occluders: Occluders, seed: int, recipe: ShadowRecipe) -> None:
     """Make the folders, or see that those there come from the same settings."""
     settings = {
         "seed": seed,

@@ -1,7 +1,7 @@
 import torch
 from torch import Tensor
 
-from deshadow.data.keyed import Draws, mix, mixed
+from deshadow.data.rng import Draws, mix, mix_word
 
 INDEX = torch.arange(2000)
 KNOWN = [[1313059334, 2286799933], [3393706853, 1600280079]]
@@ -66,7 +66,7 @@ def test_seeds_and_indices_beyond_32_bits_count() -> None:
 
 def test_the_tensor_hash_is_the_plain_one() -> None:
     words = torch.tensor([0, 1, 77, 2**31, 2**32 - 1])
-    assert mix(words).tolist() == [mixed(int(word)) for word in words]
+    assert mix(words).tolist() == [mix_word(int(word)) for word in words]
 
 
 def test_known_numbers_stay_as_they_are() -> None:

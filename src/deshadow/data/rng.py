@@ -19,7 +19,7 @@ class Draws:
 
     def __init__(self, seed: int, index: Tensor) -> None:
         self.index = index
-        low, high = mixed(seed & WORD), mixed((seed >> 32) & WORD)
+        low, high = mix_word(seed & WORD), mix_word((seed >> 32) & WORD)
         self.key = mix(mix(mix(index ^ low) ^ (index >> 32)) ^ high)[:, None]
 
     def bits(self, stream: str, *shape: int) -> Tensor:
@@ -52,15 +52,15 @@ def counters(stream: str, count: int, device: torch.device) -> Tensor:
     """Words (count,) of a stream, the same for every picture and so made once."""
     # A compiled graph keeps its own constants, and the compiler does not like caches.
     compiling = torch.compiler.is_compiling()
-    return count_words(stream, count, device) if compiling else count_once(stream, count, device)
+    return count_words(stream, count, device) if compiling else count_words_once(stream, count, device)
 
 
 def count_words(stream: str, count: int, device: torch.device) -> Tensor:
     """Words (count,) of a stream."""
-    return mix(mix(torch.arange(count, device=device)) ^ mixed(word(stream)))
+    return mix(mix(torch.arange(count, device=device)) ^ mix_word(hash_name(stream)))
 
 
-count_once = lru_cache(256)(count_words)
+count_words_once = lru_cache(256)(count_words)
 
 
 def mix(value: Tensor) -> Tensor:
@@ -74,14 +74,14 @@ def mix(value: Tensor) -> Tensor:
     return value ^ (value >> 16)
 
 
-def mixed(value: int) -> int:
+def mix_word(value: int) -> int:
     """Scramble one word as `mix` does."""
     value = ((value ^ (value >> 16)) * 0x7FEB352D) & WORD
     value = ((value ^ (value >> 15)) * 0x846CA68B) & WORD
     return value ^ (value >> 16)
 
 
-def word(name: str) -> int:
+def hash_name(name: str) -> int:
     """Word that stands for a name (FNV-1a)."""
     value = 0x811C9DC5
     for letter in name:
