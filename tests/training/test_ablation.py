@@ -19,7 +19,7 @@ from deshadow.training.ablation import Ablation, ablate, parse
 from deshadow.training.batches import Source
 from deshadow.training.journal import read_log
 from deshadow.training.loop import train
-from deshadow.training.options import Options
+from deshadow.training.options import TrainingOptions
 from deshadow.training.state import STATE, WEIGHTS
 from deshadow.training.tables import ROWS, TABLES
 
@@ -77,7 +77,7 @@ def test_what_predicts_noise_draws_all_timesteps_alike(
 ) -> None:
     drawn = {}
 
-    def train(row: Options, source: Source) -> None:
+    def train(row: TrainingOptions, source: Source) -> None:
         drawn[row.out.name] = source.final
         raise ValueError("enough")
 
@@ -176,8 +176,8 @@ def test_a_row_killed_before_it_saved_anything_begins_anew(data: Path, tmp_path:
 def test_a_failed_row_is_named_the_others_run_and_it_is_tried_again(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails(options: Options, **more: Any) -> Any:
-        if options.fusion == "none":
+    def fails(options: TrainingOptions, **more: Any) -> Any:
+        if options.network.fusion == "none":
             raise RuntimeError("out of\nmemory")
         return train(options, **more)
 

@@ -1,4 +1,3 @@
-import json
 from pathlib import Path
 
 import numpy as np
@@ -6,26 +5,27 @@ import pytest
 import torch
 
 from deshadow.data.augment import Pairs
-from deshadow.data.keyed import Draws
+from deshadow.data.rng import Draws
 from deshadow.data.synth.banks import open_banks
 from deshadow.data.synth.distractors import Distraction, distract
 from deshadow.data.views import view_grid
 from deshadow.nn.config import DETECTORS, DetectorConfig
 from deshadow.nn.detector import ShadowDetector
 from deshadow.runtime import checkpoint
-from deshadow.runtime.backends import TorchDetector, open_detector
+from deshadow.runtime.open import open_detector
+from deshadow.runtime.torch_backend import TorchDetector
 from deshadow.training.curves import draw_curves
 from deshadow.training.detector import Criterion, Held, Seen, open_views, shadows, validate
 from deshadow.training.journal import read_log
 from deshadow.training.loop import train
-from deshadow.training.options import Options, parse
+from deshadow.training.options import TrainingOptions, parse
 from deshadow.training.state import STATE, WEIGHTS
 
 CPU = torch.device("cpu")
 SHORT = ["--preset", "detector-tiny", "--size", "32", "--batch", "4", "--val-count", "4", "--log-every", "8"]
 
 
-def options(out: Path, *more: str) -> Options:
+def options(out: Path, *more: str) -> TrainingOptions:
     return parse([*SHORT, "--device", "cpu", "--out", str(out), *more])
 
 
@@ -162,6 +162,6 @@ def test_what_a_detector_does_not_have_is_refused(tmp_path: Path) -> None:
 
 def test_the_preset_of_a_detector_brings_its_recipe_along(tmp_path: Path) -> None:
     chosen = parse(["--preset", "detector", "--minutes", "1", "--out", str(tmp_path), "--rate", "0.1"])
-    assert isinstance(chosen.config, DetectorConfig)
-    assert (chosen.synthetic, chosen.rate) == (0.35, 0.1)
-    assert json.loads(chosen.recipe())["preset"] == "detector"
+    assert isinstance(chosen.network.config, DetectorConfig)
+    assert (chosen.inputs.synthetic, chosen.optimization.rate) == (0.35, 0.1)
+    assert chosen.changes()["preset"] == "detector"

@@ -16,7 +16,8 @@ from deshadow.diffusion.schedule import Schedule
 from deshadow.nn.config import ModelConfig, preset, unconditional
 from deshadow.nn.lfg import LFGDiffusion
 from deshadow.runtime import checkpoint
-from deshadow.runtime.backends import TorchBackend, condition
+from deshadow.runtime.backend import condition
+from deshadow.runtime.torch_backend import TorchBackend
 from deshadow.training.batches import open_source
 from deshadow.training.distill import Distillation, Taught, distill, parse
 from deshadow.training.figures import figures

@@ -24,7 +24,7 @@ from deshadow.nn.config import preset
 from deshadow.nn.lfg import LFGDiffusion
 from deshadow.runtime import checkpoint
 from deshadow.training import loop, objectives, validation
-from deshadow.training.batches import SLOPPY, find_split, network_mask, open_source, seen_mask
+from deshadow.training.batches import DEGRADED, find_split, network_mask, open_source, seen_mask
 from deshadow.training.journal import read_log
 from deshadow.training.loop import share_by_clock, train
 from deshadow.training.objectives import Batch, Criterion, Losses
@@ -273,7 +273,7 @@ def test_masks_do_not_grow_into_shadows_that_stay(tmp_path: Path) -> None:
     assert (network_mask(scenes.mask).bool() & scenes.stays).flatten(1).any(1).sum() > 10
     draws = Draws(3, torch.arange(64))
     seen = seen_mask(scenes.mask, scenes.stays, draws)
-    careful = ~draws.chance("mask/sloppy", of=SLOPPY)
+    careful = ~draws.chance("mask/sloppy", of=DEGRADED)
     assert 10 < careful.sum() < 54
     assert not (seen.bool() & scenes.stays)[careful].any()
     assert (seen.bool() | ~scenes.mask)[careful].all()
@@ -362,7 +362,7 @@ def test_released_weights_start_a_new_run(tmp_path: Path) -> None:
         (["--images", "8", "--recipe", "soup"], "unknown recipe"),
         (["--images", "0"], "--images must be a number above 0"),
         (["--images", "8", "--synthetic", "2"], "--synthetic is a share"),
-        (["--images", "8", "--device", "toaster"], "unknown device"),
+        (["--images", "8", "--device", "toaster"], "cannot compute on the device"),
         (["--images", "many"], "invalid int value"),
         (["--minutes", "nan"], "--minutes must be a number above 0"),
         (["--images", "8", "--lag", "-1"], "--lag must be a number, 0 or above"),

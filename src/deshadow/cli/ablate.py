@@ -8,8 +8,12 @@ def ablate(*options: Forwarded) -> None:
     from deshadow.system.extras import require
 
     require("train", "torch", "matplotlib")
-    from deshadow.training.ablation import main as start
+    from deshadow.cli.training import parse_tokens
+    from deshadow.training.ablation import ABLATE
+    from deshadow.training.ablation import ablate as run
+    from deshadow.training.endings import run_and_exit
 
-    tables = start(options)
+    chosen = ABLATE.parse(options, parse_tokens)
+    tables = run_and_exit(lambda: run(chosen))
     print(tables.read_text(encoding="utf-8"))  # noqa: T201
     print(tables)  # noqa: T201

@@ -8,8 +8,12 @@ def train(*options: Forwarded) -> None:
     from deshadow.system.extras import require
 
     require("train", "torch", "matplotlib")
-    from deshadow.training.__main__ import main as start
+    from deshadow.cli.training import parse_tokens
     from deshadow.training.curves import draw_curves
+    from deshadow.training.endings import run_and_exit
+    from deshadow.training.loop import train as run
+    from deshadow.training.options import TRAIN
 
-    folder = start(options)
-    print(draw_curves(folder))  # noqa: T201
+    chosen = TRAIN.parse(options, parse_tokens)
+    run_and_exit(lambda: run(chosen))
+    print(draw_curves(chosen.out))  # noqa: T201

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from deshadow.training.endings import ended
+from deshadow.training.endings import run_and_exit
 from deshadow.training.loop import train
 from deshadow.training.options import parse
 
@@ -17,7 +17,7 @@ def main(arguments: Sequence[str] | None = None) -> Path:
         train(options)
         return options.out
 
-    return ended(command)
+    return run_and_exit(command)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,21 +19,33 @@ from typing import Any
 import torch
 
 from deshadow.data.augment import Pairs
+from deshadow.nn.config import ModelConfig
 from deshadow.runtime import checkpoint
-from deshadow.runtime.backends import TorchBackend
+from deshadow.runtime.torch_backend import TorchBackend
 from deshadow.system.files import write_whole
+from deshadow.training.arguments import change
 from deshadow.training.batches import Source, open_source
 from deshadow.training.collapse import collapse, draw_collapse
-from deshadow.training.endings import ended
+from deshadow.training.endings import run_and_exit
 from deshadow.training.figures import figures
 from deshadow.training.journal import LOG, read_log
 from deshadow.training.loop import Interrupted, train
-from deshadow.training.options import Options, chosen
+from deshadow.training.options import (
+    Command,
+    DataOptions,
+    Length,
+    Machine,
+    ModelOptions,
+    Objective,
+    Optimization,
+    TrainingOptions,
+    ValidationOptions,
+)
 from deshadow.training.state import STATE, WEIGHTS
 from deshadow.training.tables import INPUT, RECORD, ROWS, read_records, write_tables
 from deshadow.training.transplant import transplant
 from deshadow.training.validation import LATENT_FIGURES, remove, validation_set
-from deshadow.training.world import joined
+from deshadow.training.world import join_processes
 
 BEGUN = "options.json"
 """In the folder of a row: what it was begun with."""
@@ -46,35 +58,37 @@ MAY_DIFFER = {
 
 
 @dataclass(frozen=True)
-class Ablation(Options):
+class Ablation:
     """The options of every row, as far as the row does not say otherwise."""
 
     out: Path = Path("runs/ablation")
-    """Folder of the tables, and of a run a row."""
-    images: int | None = None
-    """Length of each row in images; with minutes, whichever ends first."""
-    minutes: float | None = None
-    """Length of each row in minutes."""
-    pause_after: float | None = None
-    """Stop after so many minutes of this call; the same command goes on."""
-    init: str | None = None
-    """Weights that every row starts from, as far as they fit its networks: a path or a name."""
+    """Folder of the tables, with a folder for the run of each row."""
     rows: str = ",".join(ROWS)
     """The rows to run, in this order."""
+    inputs: DataOptions = field(default_factory=DataOptions)
+    network: ModelOptions = field(default_factory=ModelOptions)
+    objective: Objective = field(default_factory=Objective)
     lag: int = 5
-    """Steps of the denoiser alone before each step of both, in the row `lagged`."""
+    """Steps of the denoiser alone before each step of denoiser and encoder, in the row `lagged`."""
+    length: Length = field(default_factory=Length)
+    optimization: Optimization = field(default_factory=Optimization)
+    # A validation takes time, which counts, and each row is validated at its end anyhow.
+    validation: ValidationOptions = field(default_factory=lambda: ValidationOptions(validate_every=10**9))
     noise_steps: int = 50
-    """Sampling steps with which the rows are scored that predict noise: noise, palette, repaint."""
-    validate_every: int = 1_000_000_000
-    """Images between two validations, whose time counts; each row is validated at its end anyhow."""
+    """Sampling steps with which rows that predict noise are scored."""
+    machine: Machine = field(default_factory=Machine)
+    seed: int = 0
+    """Seed of everything random."""
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         unknown = [name for name in self.names if name not in ROWS]
         if unknown:
             raise ValueError(f"unknown row {unknown[0]!r}: choose from {', '.join(ROWS)}")
-        if self.model.fusion == "none" or self.model.guidance != "latent" or not self.invariant:
+        whole = self.network.config
+        if not isinstance(whole, ModelConfig) or whole.fusion == "none" or whole.guidance != "latent":
             raise ValueError("an ablation leaves something out of the whole: let it have fusion and latent")
+        if not self.objective.invariant:
+            raise ValueError("an ablation leaves something out of the whole: let --invariant be above 0")
         if self.lag < 1 and "lagged" in self.names:
             raise ValueError("--lag must be 1 or more for the row lagged")
         for name in self.names:
@@ -85,28 +99,43 @@ class Ablation(Options):
         """The rows to run."""
         return list(dict.fromkeys(name.strip() for name in self.rows.split(",")))
 
-    def row(self, name: str) -> Options:
+    def row(self, name: str) -> TrainingOptions:
         """The training run of a row."""
-        common = {each.name: getattr(self, each.name) for each in fields(Options)}
-        changes = {"out": self.out / name, "lag": 0, **ROWS[name]}
+        whole = TrainingOptions(
+            out=self.out / name,
+            inputs=self.inputs,
+            network=self.network,
+            objective=self.objective,
+            length=self.length,
+            optimization=self.optimization,
+            validation=self.validation,
+            machine=self.machine,
+            seed=self.seed,
+        )
+        changes = dict(ROWS[name])
         if name == "lagged":
             changes["lag"] = self.lag
         if "predicts" in changes:
             changes["val_steps"] = self.noise_steps
-        return Options(**(common | changes))
+        return change(whole, changes)
 
 
-def parse(arguments: Sequence[str]) -> Ablation:
+ABLATE = Command(
+    "ablate",
+    "Train and score the rows of the paper's ablations. The same command continues where one stopped.",
+    Ablation,
+    positional=("data",),
+)
+
+
+def parse(tokens: Sequence[str]) -> Ablation:
     """An ablation from a command line."""
-    about = "Train and score the rows of the paper's ablations; the same command goes on where one stopped."
-    return Ablation(
-        **chosen(arguments, Ablation, "deshadow ablate", about, first=["data"], without=["resume"])
-    )
+    return ABLATE.parse(tokens)
 
 
 def main(arguments: Sequence[str] | None = None) -> Path:
     """Ablate, and give the tables; what a user can cause ends in one line and exit code 2."""
-    return ended(lambda: ablate(parse(sys.argv[1:] if arguments is None else arguments)))
+    return run_and_exit(lambda: ablate(parse(sys.argv[1:] if arguments is None else arguments)))
 
 
 def ablate(options: Ablation) -> Path:
@@ -117,15 +146,16 @@ def ablate(options: Ablation) -> Path:
         )
     for name in options.names:
         check_begun(options.row(name))
-    if options.init is not None:
-        checkpoint.locate(options.init)
+    if options.network.init is not None:
+        checkpoint.locate(options.network.init)
     began, waiting = time.monotonic(), [name for name in options.names if not done(options.out / name)]
 
     @cache
     def opened() -> tuple[Source, Pairs]:  # what all rows train on and are scored on is read once
-        with joined(options.device) as world:
-            source = open_source(options, world.device)
-        return source, validation_set(options, source)
+        whole = options.row(options.names[0])
+        with join_processes(options.machine.device) as world:
+            source = open_source(whole, world.device)
+        return source, validation_set(whole, source)
 
     if waiting:
         opened()  # so that bad data ends the call before any row is begun
@@ -134,7 +164,7 @@ def ablate(options: Ablation) -> Path:
         if not done(options.out / INPUT):
             record(options.out / INPUT, figures(opened()[1].picture, opened()[1]))
         for name in waiting:
-            left = (options.pause_after or math.inf) - (time.monotonic() - began) / 60
+            left = (options.length.pause_after or math.inf) - (time.monotonic() - began) / 60
             if name == waiting[0]:
                 left = max(left, 1e-6)  # however long opening took, every call gets on
             if left > 0:
@@ -186,26 +216,26 @@ def run_row(options: Ablation, name: str, source: Source, pairs: Pairs, left: fl
     write_whole(row.out / BEGUN, json.dumps(begun).encode())
     changes: dict[str, Any] = {"resume": resumes}
     share = None
-    if options.init is not None:
+    if options.network.init is not None:
         changes["init"] = str(row.out / f"init{checkpoint.SUFFIX}")
-        share = transplant(options.init, row.model, options.seed, Path(changes["init"]))
+        share = transplant(options.network.init, row.network.model, options.seed, Path(changes["init"]))
     if left < math.inf:
         changes["pause_after"] = left
-    row = Options(**({each.name: getattr(row, each.name) for each in fields(row)} | changes))
-    validation = train(row, source=replace(source, final=row.final))
+    row = change(row, changes)
+    validation = train(row, source=replace(source, final=row.objective.final))
     ending = read_log(row.out)[-1]
     if ending["kind"] != "end":
         return False
     model = checkpoint.load(row.out / WEIGHTS)
     parameters = sum(parameter.numel() for parameter in model.parameters())
-    alive = row.model.guidance == "latent"
-    removed = remove(TorchBackend(model, str(source.device)), pairs, row.val_steps, row.seed)
+    alive = row.network.model.guidance == "latent"
+    removed = remove(TorchBackend(model, str(source.device)), pairs, row.validation.val_steps, row.seed)
     record(
         row.out,
         {
             **figures(removed, pairs),
             "pictures": len(pairs.picture),
-            "steps": row.val_steps,
+            "steps": row.validation.val_steps,
             "images": ending["images"],
             "minutes": ending["elapsed"] / 60,
             "parameters": parameters,
@@ -229,17 +259,17 @@ def done(folder: Path) -> bool:
     return path.exists() and "failed" not in json.loads(path.read_text())
 
 
-def comparable(row: Options) -> dict[str, Any]:
+def comparable(row: TrainingOptions) -> dict[str, Any]:
     """What makes a row what it is; of files their names, as they may lie elsewhere the next time."""
     found: dict[str, Any] = json.loads(row.to_json())
     names = {
-        "data": None if row.data is None else row.data.resolve().name,
-        "init": None if row.init is None else Path(row.init).name,
+        "data": None if row.inputs.data is None else row.inputs.data.resolve().name,
+        "init": None if row.network.init is None else Path(row.network.init).name,
     }
     return {name: value for name, value in found.items() if name not in MAY_DIFFER} | names
 
 
-def check_begun(row: Options) -> None:
+def check_begun(row: TrainingOptions) -> None:
     """Refuse to go on with a row that was begun with other options."""
     path = row.out / BEGUN
     if not path.exists():

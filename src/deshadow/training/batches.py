@@ -13,23 +13,22 @@ from PIL import Image
 from torch import Tensor
 
 from deshadow.data.augment import Augmentation, Pairs, augment, vary
-from deshadow.data.keyed import Draws
-from deshadow.data.pairs.find import find
+from deshadow.data.degraded_masks import degrade_masks
+from deshadow.data.pairs.find import find, pick_evenly
 from deshadow.data.pairs.sample import Sample, Triplet
-from deshadow.data.sloppy import spoil
-from deshadow.data.spread import spread
+from deshadow.data.rng import Draws
 from deshadow.data.synth.banks import open_banks
 from deshadow.data.synth.occluders import Occluders
-from deshadow.data.synth.recipe import PRESETS
-from deshadow.data.synth.triplets import choose_backgrounds, shade
+from deshadow.data.synth.recipe import SHADOW_RECIPES
+from deshadow.data.synth.triplets import cast_shadows, choose_backgrounds
 from deshadow.image.morphology import dilate, dilation_radius
 from deshadow.training.objectives import Batch
-from deshadow.training.options import Options
+from deshadow.training.options import DataOptions, TrainingOptions
 
-Kind = Literal["real", "sunlight", "instances"]
+SampleKind = Literal["real", "sunlight", "instances"]
 
-SLOPPY = 0.5
-"""Share of the masks that are spoilt as people spoil them; the others are dilated as in the paper."""
+DEGRADED = 0.5
+"""Share of the masks that are degraded, as those of people and detectors are; the others are dilated."""
 DRAWN = 48, 12
 """Backgrounds, and occluders of each kind, for a run that brings none of its own."""
 HELD_OUT = 1 << 40
@@ -70,7 +69,7 @@ class Source:
 
     def batch(self, first: int, count: int) -> Batch:
         """Images number first to first + count − 1, varied, with masks, noise and timesteps."""
-        groups: dict[Kind, list[int]] = {}
+        groups: dict[SampleKind, list[int]] = {}
         for number in range(first, first + count):
             groups.setdefault(self.kind(number), []).append(number)
         parts = [self.scenes(kind, numbers) for kind, numbers in groups.items()]
@@ -90,14 +89,14 @@ class Source:
         last = draws.chance("timestep/final", of=self.final)
         return torch.where(last, self.timesteps, 1 + draws.integers("timestep", high=self.timesteps))
 
-    def kind(self, number: int) -> Kind:
+    def kind(self, number: int) -> SampleKind:
         """What kind of image a number stands for; the shares hold in every stretch of numbers."""
         place = number * GOLDEN % 1
         if place >= self.synthetic:
             return "real"
         return "instances" if place < self.synthetic * self.instances else "sunlight"
 
-    def scenes(self, kind: Kind, numbers: Sequence[int]) -> Scenes:
+    def scenes(self, kind: SampleKind, numbers: Sequence[int]) -> Scenes:
         """Scenes of one kind, (B, …, size, size)."""
         draws = Draws(self.seed, self.index(numbers))
         if kind == "real":
@@ -106,7 +105,7 @@ class Source:
         assert self.backgrounds is not None
         assert self.occluders is not None
         lit = vary(choose_backgrounds(draws, self.backgrounds), draws, self.size, SURFACES)
-        made = shade(lit, self.occluders, draws, PRESETS[kind])
+        made = cast_shadows(lit, self.occluders, draws, SHADOW_RECIPES[kind])
         others = (made.instances & ~made.targets[..., None, None]).any(1, keepdim=True)
         return Scenes(made.picture, made.mask, made.clean, others & ~made.mask)
 
@@ -126,51 +125,50 @@ class Source:
 
 
 def open_source(
-    options: Options, device: torch.device, *, with_banks: bool = False, margin: float = MARGIN
+    options: TrainingOptions, device: torch.device, *, with_banks: bool = False, margin: float = MARGIN
 ) -> Source:
-    """Read everything that a run trains on, once; the banks too if it synthesises, or if they are wanted."""
-    real = None
-    if options.data is not None and options.synthetic < 1:
-        real = Pairs(*(view.to(device) for view in stack(find_split(options, options.split, "train"))))
-    synthetic = options.synthetic if options.data is not None else 1.0
-    backgrounds, occluders = banks(options, device, margin) if synthetic or with_banks else (None, None)
+    """Read everything that a run is trained on; backgrounds and occluders only if needed, or `with_banks`."""
+    inputs, real = options.inputs, None
+    if inputs.data is not None and inputs.synthetic < 1:
+        real = Pairs(*(view.to(device) for view in stack(find_split(inputs, inputs.split, "train"))))
+    synthetic = inputs.synthetic if inputs.data is not None else 1.0
+    backgrounds, occluders = None, None
+    if synthetic or with_banks:
+        size = round(margin * inputs.size)
+        backgrounds, occluders = open_banks(
+            inputs.backgrounds, inputs.occluders, size, options.seed, DRAWN, device
+        )
     return Source(
         real,
         backgrounds,
         occluders,
         synthetic,
-        options.instances,
-        options.size,
+        inputs.instances,
+        inputs.size,
         options.seed,
-        options.timesteps,
-        options.final,
+        options.network.timesteps,
+        options.objective.final,
         device,
     )
 
 
-def find_split(options: Options, split: str | None, *likely: str) -> tuple[Sample, ...]:
-    """The samples of a split of the data: the one that is named, the first likely one, or all."""
-    assert options.data is not None
+def find_split(inputs: DataOptions, split: str | None, *likely: str) -> tuple[Sample, ...]:
+    """The samples of a split of the data: the one that is named, else the first likely one, else all."""
+    assert inputs.data is not None
     if split is not None:
-        return find(options.data, split, skip_problems=options.skip_problems).samples
-    samples = find(options.data, skip_problems=options.skip_problems).samples
+        return find(inputs.data, split, skip_problems=inputs.skip_problems).samples
+    samples = find(inputs.data, skip_problems=inputs.skip_problems).samples
     for name in likely:
         if chosen := tuple(sample for sample in samples if sample.split == name):
             return chosen
     return samples
 
 
-def held_out_pairs(options: Options, device: torch.device) -> Pairs:
-    """(N, …, size, size): real pairs to validate on, the same ones at every validation."""
-    samples = find_split(options, options.val_split, "val", "test")
-    pairs = stack(spread(samples, options.val_count), (options.size, options.size))
+def held_out_pairs(inputs: DataOptions, count: int, device: torch.device) -> Pairs:
+    """(N, …, size, size): at most `count` real pairs to validate on, the same ones at every validation."""
+    samples = find_split(inputs, inputs.val_split, "val", "test")
+    pairs = stack(pick_evenly(samples, count), (inputs.size, inputs.size))
     return Pairs(*(view.to(device) for view in pairs))
-
-
-def banks(options: Options, device: torch.device, margin: float) -> tuple[Tensor, Occluders]:
-    """Backgrounds, larger than the training crops by `margin`, and occluders for synthesis."""
-    size = round(margin * options.size)
-    return open_banks(options.backgrounds, options.occluders, size, options.seed, DRAWN, device)
 
 
 def network_mask(mask: Tensor) -> Tensor:
@@ -179,12 +177,12 @@ def network_mask(mask: Tensor) -> Tensor:
 
 
 def seen_mask(mask: Tensor, stays: Tensor, draws: Draws) -> Tensor:
-    """(B, 1, H, W) bool → [0, 1]: the mask as the network sees it, dilated as in the paper or spoilt.
+    """(B, 1, H, W) bool → [0, 1]: the mask as the network sees it, dilated as in the paper or degraded.
 
     Dilated, it does not grow into what stays.
     """
-    sloppy = draws.chance("mask/sloppy", 1, 1, 1, of=SLOPPY)
-    return torch.where(sloppy, spoil(mask, draws), network_mask(mask) * ~stays)
+    degraded = draws.chance("mask/sloppy", 1, 1, 1, of=DEGRADED)
+    return torch.where(degraded, degrade_masks(mask, draws), network_mask(mask) * ~stays)
 
 
 def stack(samples: Sequence[Sample], size: tuple[int, int] | None = None) -> Pairs:

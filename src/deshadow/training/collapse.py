@@ -11,15 +11,17 @@ import torch
 from torch import Tensor
 
 from deshadow.data.augment import Pairs
-from deshadow.data.keyed import Draws
+from deshadow.data.rng import Draws
 from deshadow.diffusion.prediction import diffuse
 from deshadow.diffusion.sampling import ddim
 from deshadow.diffusion.schedule import Schedule
-from deshadow.runtime.backends import TorchBackend, condition
+from deshadow.runtime.backend import condition
 from deshadow.runtime.checkpoint import load
+from deshadow.runtime.device import choose_device
+from deshadow.runtime.torch_backend import TorchBackend
 from deshadow.system.files import write_whole
 from deshadow.training.batches import held_out_pairs, network_mask
-from deshadow.training.options import Options
+from deshadow.training.options import DataOptions
 
 CHUNK = 16
 TRUTH = "knowing the true picture"
@@ -106,14 +108,9 @@ def collapse_to_files(
     """The picture of two checkpoints on a data set, and its figures as JSON beside it."""
     if output.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise ValueError(f"{output} is to be a picture: name a .png, .svg or .pdf")
-    options = Options(images=1, data=data, val_split=split, size=size, val_count=count)
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        place = torch.empty(0, device=device).device
-    except (RuntimeError, AssertionError) as error:  # torch asserts that it was built for the device
-        raise ValueError(f"torch cannot use the device {device!r} here: {error}") from error
-    pairs = held_out_pairs(options, place)
+    inputs = DataOptions(data=data, val_split=split, size=size)
+    place = torch.device(choose_device(device))
+    pairs = held_out_pairs(inputs, count, place)
     found = collapse(weights, pairs, count=count, steps=steps, seed=seed)
     figures = output.with_suffix(".json")
     output.parent.mkdir(parents=True, exist_ok=True)

@@ -11,15 +11,15 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from deshadow.data.augment import Pairs
-from deshadow.data.keyed import Draws
+from deshadow.data.rng import Draws
 from deshadow.data.synth.distractors import Distraction, distract
-from deshadow.data.synth.recipe import PRESETS
+from deshadow.data.synth.recipe import SHADOW_RECIPES
 from deshadow.data.synth.triplets import synthesise
-from deshadow.data.views import relit, seen, view_grid
+from deshadow.data.views import sample_view, vary_light, view_grid
 from deshadow.nn.detector import ShadowDetector
-from deshadow.runtime.backends import TorchDetector
+from deshadow.runtime.torch_backend import TorchDetector
 from deshadow.training.batches import HELD_OUT, Source, held_out_pairs, open_source
-from deshadow.training.options import Options
+from deshadow.training.options import TrainingOptions
 from deshadow.training.samples import ROWS, save_sheet
 
 LIT = 0.2
@@ -63,7 +63,7 @@ class Views:
             return source.chosen(numbers)
         assert source.backgrounds is not None
         assert source.occluders is not None
-        recipe = replace(PRESETS[kind], targets="all")
+        recipe = replace(SHADOW_RECIPES[kind], targets="all")
         made = synthesise(source.backgrounds, source.occluders, source.index(numbers), source.seed, recipe)
         return Pairs(made.picture, made.sun < 0.5, made.clean)
 
@@ -76,18 +76,17 @@ class Views:
         height, width = picture.shape[-2:]
         samples = -(-max(height, width) // source.size)  # so many to a pixel that nothing aliases
         grid = view_grid(draws, height, width, source.size * samples)
-        views = seen(torch.cat([picture, clean, mask.to(torch.uint8) * 255], 1).float(), grid, samples) * (
-            1 / 255
-        )
+        stacked = torch.cat([picture, clean, mask.to(torch.uint8) * 255], 1).float()
+        views = sample_view(stacked, grid, samples) * (1 / 255)
         picture, clean, share = views[:, :3], views[:, 3:6], views[:, 6:]
         lit = draws.chance("lit", 1, 1, 1, of=LIT)
         picture = torch.where(lit, clean, picture)
         picture = distract(picture, clean, source.backgrounds, source.occluders, draws).picture
-        picture = (relit(picture, draws) * 255).round() * (1 / 127.5) - 1
+        picture = (vary_light(picture, draws) * 255).round() * (1 / 127.5) - 1
         return Seen(picture, ((share > 0.5) & ~lit).float())
 
 
-def open_views(options: Options, device: torch.device) -> Views:
+def open_views(options: TrainingOptions, device: torch.device) -> Views:
     """Read everything that a detector is trained on, once; what dark things are made of, always."""
     return Views(open_source(options, device, with_banks=True, margin=1.0))
 
@@ -147,14 +146,14 @@ class Held(NamedTuple):
     covered: Tensor
 
 
-def validation_set(options: Options, views: Views) -> Held:
+def validation_set(options: TrainingOptions, views: Views) -> Held:
     """Held-out pairs or synthetic ones, and dark things over their clean pictures."""
     source = views.source
-    numbers = range(HELD_OUT, HELD_OUT + options.val_count)
-    if options.data is not None:
-        pairs = held_out_pairs(options, source.device)
+    count = options.validation.val_count
+    if options.inputs.data is not None:
+        pairs = held_out_pairs(options.inputs, count, source.device)
     else:
-        pairs = views.pairs("sunlight", numbers)
+        pairs = views.pairs("sunlight", range(HELD_OUT, HELD_OUT + count))
     assert source.backgrounds is not None
     assert source.occluders is not None
     clean, one_each = pairs.clean.float() * (1 / 255), Distraction(things=(1.0,))

@@ -20,7 +20,7 @@ from deshadow.data.augment import Pairs
 from deshadow.diffusion.prediction import diffuse, noise_from, picture_from
 from deshadow.nn.lfg import LFGDiffusion
 from deshadow.runtime import checkpoint
-from deshadow.runtime.backends import TorchBackend
+from deshadow.runtime.torch_backend import TorchBackend
 from deshadow.system.files import write_whole
 from deshadow.training.batches import open_source
 from deshadow.training.endings import run_and_exit
@@ -45,6 +45,7 @@ from deshadow.training.options import (
 from deshadow.training.state import WEIGHTS, State
 from deshadow.training.tasks import REMOVAL
 from deshadow.training.validation import remove, validation_set
+from deshadow.training.world import local_device
 
 TABLE = "distilled.md"
 
@@ -135,7 +136,7 @@ def main(arguments: Sequence[str] | None = None) -> Path:
 def distill(options: Distillation) -> Path:
     """Train a student to its end, or to a pause, and compare it with its teacher; the folder of the run."""
     teacher, training = load_teacher(options), options.training
-    source = open_source(training, device_of(options.machine.device))
+    source = open_source(training, local_device(options.machine.device))
     criterion = partial(Taught, teaching=options, teacher=teacher)
     train(training, task=replace(REMOVAL, criterion=criterion), source=source, about=options.about)
     if int(os.environ.get("RANK", "0")) == 0 and read_log(options.out)[-1]["kind"] == "end":
@@ -268,12 +269,6 @@ def seconds(backend: TorchBackend, pairs: Pairs, steps: int, tries: int = 5) -> 
         remove(backend, one, steps, 0).cpu()
         times.append(time.perf_counter() - began)
     return sorted(times[1:])[tries // 2]  # the first one warms up
-
-
-def device_of(device: str) -> torch.device:
-    """Where a run computes: on the GPU, if there is one, unless `device` is cpu."""
-    on_gpu = device != "cpu" and torch.cuda.is_available()
-    return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0"))) if on_gpu else torch.device("cpu")
 
 
 if __name__ == "__main__":

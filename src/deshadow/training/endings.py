@@ -9,7 +9,7 @@ from deshadow.training.loop import Interrupted
 Made = TypeVar("Made")
 
 
-def ended(command: Callable[[], Made]) -> Made:
+def run_and_exit(command: Callable[[], Made]) -> Made:
     """Run a command; what a user can cause ends in one line and code 2, a signal in its own code."""
     try:
         return command()

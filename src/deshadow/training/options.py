@@ -1,156 +1,100 @@
-"""Everything that a training run is made of, as one frozen dataclass; the command line is built from it."""
+"""The options of a training run, in frozen dataclasses by what they are about; no torch is needed here.
+
+`TrainingOptions` composes them. An ablation and a distillation compose those that they need in dataclasses of
+their own. `RECIPES` has sets of values under a name; `Command` makes options of a command line.
+"""
 
 import argparse
-import ast
-import inspect
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import MISSING, asdict, dataclass, fields, replace
-from itertools import pairwise
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Generic, Literal, TypeVar
 
-from deshadow.diffusion.prediction import Kind
-from deshadow.nn.config import DETECTORS, Config, DetectorConfig, Fusion, Guidance, ModelConfig, Sees, named
-from deshadow.training.objectives import Objective
+from deshadow.diffusion.prediction import PREDICTIONS, Kind
+from deshadow.nn.config import (
+    DETECTORS,
+    Config,
+    DetectorConfig,
+    Fusion,
+    Guidance,
+    LatentRange,
+    ModelConfig,
+    Sees,
+    named,
+)
+from deshadow.training.arguments import Argument, build, flag_of, flatten, list_arguments, parse_arguments
 
+Norm = Literal["l1", "l2"]
+Weighting = Literal["uniform", "p2"]
+InvariantTarget = Literal["frozen", "detached", "joint"]
 Decay = Literal["constant", "cosine"]
 Optimizer = Literal["adamw", "muon"]
 
 
 @dataclass(frozen=True)
-class Options(Objective):
-    """One training run; of a given length in images, the same options give the same weights."""
+class DataOptions:
+    """What a run is trained on."""
 
-    out: Path = Path("runs/latest")
-    """Folder of the run: state, weights, log, pictures."""
     data: Path | None = None
-    """Folder of real pairs, in any layout that `deshadow data look` reads; none: synthetic ones alone."""
+    """Folder of real pairs, in any layout that `deshadow data look` reads. Without it all images are
+    synthetic."""
     split: str | None = None
-    """The split to train on; by default train, or all of a set without splits."""
+    """The split to train on. By default train, or everything where there are no splits."""
     val_split: str | None = None
-    """The split to validate on; by default val, or test, or what is trained on if there is neither."""
+    """The split to validate on. By default val, else test, else the pairs that are trained on."""
     backgrounds: Path | None = None
-    """Folder or tar of evenly lit pictures to cast synthetic shadows on; none: drawn ones."""
+    """Folder or tar of evenly lit pictures on which synthetic shadows are cast. By default drawn textures."""
     occluders: Path | None = None
-    """Folder or tar of silhouettes that cast them; none: drawn ones."""
+    """Folder or tar of silhouettes that cast the synthetic shadows. By default drawn shapes."""
     synthetic: float = 0.0
-    """Share of synthetic triplets, 0 to 1; 1 where there is no data."""
+    """Share of synthetic images, 0 to 1; always 1 without --data."""
     instances: float = 0.5
-    """Share of the synthetic triplets with several shadows of which one is the target."""
+    """Share of the synthetic images that hold several shadows, of which one is to be removed."""
     skip_problems: bool = False
-    """Go on without pairs that cannot be used, instead of listing them."""
-
-    preset: str = "light"
-    """The model: paper, light, tiny, or one that finds shadows: detector, detector-tiny."""
-    guidance: Guidance | None = None
-    """Another guidance than the preset's."""
-    fusion: Fusion | None = None
-    """Another fusion than the preset's."""
-    predicts: Kind | None = None
-    """Another prediction than the preset's."""
-    sees: Sees | None = None
-    """Other conditions than the preset's: Palette sees the picture alone, RePaint nothing."""
-    init: str | None = None
-    """Weights to start from, a path or a name; the run's own counters start at 0."""
-    encoder: str | None = None
-    """Weights whose encoder to start from, a path or a name, or `new`, instead of the encoder in --init."""
-
-    pretrain: float = 0.15
-    """Share of the run that is stage one, on shadow-free pictures alone (Eq. 12)."""
-    final: float = 0.0
-    """Share of the images at the last timestep, where sampling begins; the others take any."""
-    lag: int = 0
-    """Steps of the denoiser alone before each step of both (Tab. 3, lagged posterior)."""
-
-    images: int | None = None
-    """Length of the run in images; with minutes, whichever ends first."""
-    minutes: float | None = None
-    """Length of the run in minutes, over all its resumptions."""
-    pause_after: float | None = None
-    """Stop after so many minutes of this call without decaying, to be resumed."""
-    batch: int = 64
-    """Images a step, over all GPUs."""
+    """Leave out pairs that cannot be used, instead of stopping with a list of them."""
     size: int = 256
-    """Side of the training crops."""
-    optimizer: Optimizer = "adamw"
-    """muon takes orthogonal steps, and gets further with as many images."""
-    rate: float = 3e-4
-    """Learning rate after the warm-up."""
-    warmup: int = 10_000
-    """Images over which the learning rate rises."""
-    decay: Decay = "cosine"
-    """What becomes of the learning rate towards the end."""
-    weight_decay: float = 0.01
-    """How far weights shrink towards 0, times the rate."""
-    clip: float = 1.0
-    """Largest norm of the gradient."""
-    ema: int = 100_000
-    """Half-life of the averaged weights, in images; shorter in the beginning."""
-    seed: int = 0
-    """Of everything that is random."""
-
-    validate_every: int = 50_000
-    """Images between two validations."""
-    val_count: int = 64
-    """Pictures of a validation."""
-    val_steps: int = 1
-    """Sampling steps of a validation."""
-    save_every: float = 120.0
-    """Seconds between two saved states."""
-    log_every: int = 3_200
-    """Images between two lines of the log."""
-    resume: bool = False
-    """Go on with the run in `out`."""
-    device: str = "auto"
-    """auto, cpu, cuda."""
-    compiled: bool | None = None
-    """Compile the error of a picture; by default on a GPU with Triton."""
-    bfloat16: bool | None = None
-    """Compute in bfloat16 where that is safe; by default on a GPU."""
+    """Side of the training crops in pixels."""
 
     def __post_init__(self) -> None:
-        if self.images is None and self.minutes is None:
-            raise ValueError("say how long to train: --images or --minutes")
-        for name in ("synthetic", "instances", "pretrain", "final"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"--{name} is a share: it must lie between 0 and 1")
-        for name in ("batch", "size", "ema", "validate_every", "val_count", "val_steps", "log_every"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{flag(name)} must be 1 or more")
-        for name in ("images", "minutes", "pause_after"):
-            if getattr(self, name) is not None and not 0 < getattr(self, name) < math.inf:
-                raise ValueError(f"{flag(name)} must be a number above 0")
-        weights = ("lab", "detail", "emphasis", "invariant", "weight_decay")
-        for name in (*weights, "lag", "rate", "warmup", "clip", "save_every"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise ValueError(f"{flag(name)} must be a number, 0 or above")
-        if self.data is not None and self.out.resolve().is_relative_to(self.data.resolve()):
-            raise ValueError(f"--out {self.out} lies in the data: name another folder")
-        config = self.config
-        if self.size % config.stride:
-            raise ValueError(f"--size must be a multiple of {config.stride} for this model, not {self.size}")
-        if isinstance(config, DetectorConfig):
-            return
-        model = self.model
-        model.schedule.times(self.val_steps)
-        if self.weighting == "p2" and not model.prediction.p2:
-            raise ValueError("--weighting p2 weighs the error of the noise: it goes with --predicts noise")
-        if not self.blind and self.pretrain and model.prediction.needs_shadow:
-            raise ValueError("--no-blind leaves nothing to correct in stage one: take --predicts noise")
+        check_shares(self, "synthetic", "instances")
+        check_counts(self, "size")
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """Which networks are trained, and from which weights."""
+
+    preset: str = "light"
+    """The networks: paper, light or tiny, or a detector: detector or detector-tiny."""
+    guidance: Guidance | None = None
+    """Guidance of the denoiser (Tab. 4), if not the preset's."""
+    fusion: Fusion | None = None
+    """How y_t is fused into the denoiser (Tab. 3), if not the preset's."""
+    predicts: Kind | None = None
+    """What the denoiser predicts, if not the preset's."""
+    sees: Sees | None = None
+    """What the denoiser sees beside y_t, if not the preset's. Palette sees the picture alone, RePaint
+    nothing."""
+    latent_range: LatentRange | None = None
+    """Range of the latent, if not the preset's: bounded by tanh, standardised in each picture, or free."""
+    init: str | None = None
+    """Weights to start from, a path or a name. Images and time are counted from 0."""
+    encoder: str | None = None
+    """Weights whose encoder to start from, a path or a name, or `new`, instead of the encoder in --init."""
 
     @property
     def config(self) -> Config:
         """The configuration of the networks, of a remover or of a detector."""
-        chosen = {name: getattr(self, name) for name in ("guidance", "fusion", "predicts", "sees")}
-        chosen = {name: value for name, value in chosen.items() if value is not None}
+        names = ("guidance", "fusion", "predicts", "sees", "latent_range")
+        changes = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         config = named(self.preset)
         if isinstance(config, ModelConfig):
-            return replace(config, **chosen)
-        if chosen:
-            raise ValueError(f"a detector has no {', '.join(chosen)}: leave {flag(next(iter(chosen)))} out")
+            return replace(config, **changes)
+        if changes:
+            first = flag_of(next(iter(changes)))
+            raise ValueError(f"a detector has no {', '.join(changes)}: leave {first} out")
         return config
 
     @property
@@ -165,16 +109,204 @@ class Options(Objective):
         """Length of the model's diffusion; a detector has none."""
         return 1 if isinstance(self.config, DetectorConfig) else self.config.schedule.length
 
-    def to_json(self) -> str:
-        """For the log and the saved state."""
-        return json.dumps(asdict(self), default=str, sort_keys=True)
 
-    def recipe(self) -> str:
-        """For released weights: what differs from the defaults, without the places of files."""
-        kept = {each.name: getattr(self, each.name) for each in fields(self)}
-        defaults = {each.name: each.default for each in fields(self)}
-        changed = {name: value for name, value in kept.items() if value != defaults[name]}
-        return json.dumps({k: v for k, v in changed.items() if not isinstance(v, Path) and k != "init"})
+@dataclass(frozen=True)
+class PictureLoss:
+    """The loss of the denoiser (Eq. 7): how errors are measured, and at which timesteps."""
+
+    norm: Norm = "l1"
+    """Absolute (l1) or squared (l2) differences; the paper squares (Eq. 7)."""
+    weighting: Weighting = "uniform"
+    """Weights over timesteps: all alike, or P2 with γ = k = 1 as in the paper's appendix B."""
+    lab: float = 0.0
+    """Weight of the error in LAB beside that in RGB, where the prediction yields a picture."""
+    detail: float = 0.0
+    """Weight of the error in the local strength of gradients, which a blurred picture has too weak."""
+    emphasis: float = 0.0
+    """How much more an error under the mask weighs than one outside it."""
+    final: float = 0.0
+    """Share of the images at the last timestep, where sampling begins; the others have any timestep."""
+
+    def __post_init__(self) -> None:
+        check_shares(self, "final")
+        check_numbers(self, "lab", "detail", "emphasis")
+
+
+@dataclass(frozen=True)
+class Objective(PictureLoss):
+    """The losses of both stages (Eq. 10 to 12)."""
+
+    pretrain: float = 0.15
+    """Share of the run that is stage one, on shadow-free pictures alone (Eq. 12)."""
+    blind: bool = True
+    """In stage one the denoiser does not see the clean picture, so that it must use the latent."""
+    invariant: float = 1.0
+    """Weight of the invariant loss (Eq. 10); 0 leaves it out."""
+    invariant_target: InvariantTarget = "frozen"
+    """What the invariant loss pulls E(x, m) to. frozen: E*(y_0, 0) of the encoder as it was at the end of
+    stage one, in units of its variance. detached: E(y_0, 0) without its gradient. joint: E(y_0, 0), as Eq. 10
+    is written."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_shares(self, "pretrain")
+        check_numbers(self, "invariant")
+
+
+@dataclass(frozen=True)
+class Length:
+    """When a run ends."""
+
+    images: int | None = None
+    """Length of a run in images. With --minutes, whichever ends first."""
+    minutes: float | None = None
+    """Length of a run in minutes, over all its calls."""
+    pause_after: float | None = None
+    """End this call after so many minutes, before the run is done. It can be resumed."""
+
+    def __post_init__(self) -> None:
+        for name in ("images", "minutes", "pause_after"):
+            if getattr(self, name) is not None and not 0 < getattr(self, name) < math.inf:
+                raise ValueError(f"{flag_of(name)} must be a number above 0")
+
+
+@dataclass(frozen=True)
+class Optimization:
+    """How the weights are changed."""
+
+    batch: int = 64
+    """Images in a step, over all GPUs."""
+    optimizer: Optimizer = "adamw"
+    """adamw, or muon, which makes the steps of inner weights orthogonal."""
+    rate: float = 3e-4
+    """Learning rate after the warm-up."""
+    warmup: int = 10_000
+    """Images over which the learning rate rises."""
+    decay: Decay = "cosine"
+    """How the learning rate falls until the end."""
+    weight_decay: float = 0.01
+    """Decay of the weights towards 0, times the learning rate."""
+    clip: float = 1.0
+    """Largest norm of the gradient; longer ones are scaled down."""
+    ema: int = 100_000
+    """Half-life of the averaged weights in images, shorter while the run is young; 0 for no average."""
+
+    def __post_init__(self) -> None:
+        check_counts(self, "batch")
+        check_numbers(self, "rate", "warmup", "weight_decay", "clip", "ema")
+
+
+@dataclass(frozen=True)
+class ValidationOptions:
+    """How often a run is validated, and on what."""
+
+    validate_every: int = 50_000
+    """Images between two validations. The end of a run is always validated."""
+    val_count: int = 64
+    """Pictures in a validation."""
+    val_steps: int = 1
+    """Sampling steps in a validation."""
+
+    def __post_init__(self) -> None:
+        check_counts(self, "validate_every", "val_count", "val_steps")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """How a run is computed, saved and logged; its weights do not depend on these options."""
+
+    device: str = "auto"
+    """auto, cpu or cuda."""
+    compiled: bool | None = None
+    """Compile the error of a picture. By default on a GPU with Triton."""
+    bfloat16: bool | None = None
+    """Compute in bfloat16 where that is safe. By default on a GPU."""
+    save_every: float = 120.0
+    """Seconds between two saved states."""
+    log_every: int = 3_200
+    """Images between two lines of the log."""
+
+    def __post_init__(self) -> None:
+        check_counts(self, "log_every")
+        check_numbers(self, "save_every")
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """One training run. With a length in images, the same options give the same weights."""
+
+    out: Path = Path("runs/latest")
+    """Folder of the run: state, weights, log, pictures."""
+    resume: bool = False
+    """Continue the run in --out."""
+    inputs: DataOptions = field(default_factory=DataOptions)
+    network: ModelOptions = field(default_factory=ModelOptions)
+    objective: Objective = field(default_factory=Objective)
+    lag: int = 0
+    """Steps of the denoiser alone before each step of denoiser and encoder (Tab. 3, lagged posterior)."""
+    length: Length = field(default_factory=Length)
+    optimization: Optimization = field(default_factory=Optimization)
+    validation: ValidationOptions = field(default_factory=ValidationOptions)
+    machine: Machine = field(default_factory=Machine)
+    seed: int = 0
+    """Seed of everything random."""
+
+    def __post_init__(self) -> None:
+        check_numbers(self, "lag")
+        if self.length.images is None and self.length.minutes is None:
+            raise ValueError("say how long to train: --images or --minutes")
+        data = self.inputs.data
+        if data is not None and self.out.resolve().is_relative_to(data.resolve()):
+            raise ValueError(f"--out {self.out} lies in the data: name another folder")
+        config, size = self.network.config, self.inputs.size
+        if size % config.stride:
+            raise ValueError(f"--size must be a multiple of {config.stride} for this model, not {size}")
+        if isinstance(config, ModelConfig):
+            config.schedule.times(self.validation.val_steps)
+            check_objective(self.objective, self.network)
+
+    def to_json(self) -> str:
+        """All values, for the log and the saved state."""
+        return json.dumps(flatten(self), default=str, sort_keys=True)
+
+    def changes(self) -> dict[str, Any]:
+        """What differs from the defaults, without the places of files: for released weights."""
+        defaults = {name: argument.default for name, argument in list_arguments(type(self)).items()}
+        return {
+            name: value
+            for name, value in flatten(self).items()
+            if value != defaults[name] and not isinstance(value, Path) and name not in ("init", "encoder")
+        }
+
+
+def check_objective(objective: Objective, network: ModelOptions) -> None:
+    """Refuse losses that make no sense for these networks."""
+    model = network.model
+    if objective.weighting == "p2" and model.predicts != "noise":
+        raise ValueError("--weighting p2 weighs the error of the noise: it goes with --predicts noise")
+    if not objective.blind and objective.pretrain and PREDICTIONS[model.predicts].needs_shadow:
+        raise ValueError("--no-blind leaves nothing to correct in stage one: take --predicts noise")
+
+
+def check_shares(options: Any, *names: str) -> None:
+    """Refuse values that are not between 0 and 1."""
+    for name in names:
+        if not 0 <= getattr(options, name) <= 1:
+            raise ValueError(f"{flag_of(name)} is a share: it must lie between 0 and 1")
+
+
+def check_counts(options: Any, *names: str) -> None:
+    """Refuse values under 1."""
+    for name in names:
+        if getattr(options, name) < 1:
+            raise ValueError(f"{flag_of(name)} must be 1 or more")
+
+
+def check_numbers(options: Any, *names: str) -> None:
+    """Refuse values that are negative, infinite or not a number."""
+    for name in names:
+        if not 0 <= getattr(options, name) < math.inf:
+            raise ValueError(f"{flag_of(name)} must be a number, 0 or above")
 
 
 RECIPES: dict[str, dict[str, Any]] = {
@@ -228,90 +360,58 @@ RECIPES: dict[str, dict[str, Any]] = {
         "warmup": 500,
     },
 }
-"""What differs from the defaults, by the recipe's name; the preset of a detector brings its own along."""
+"""Training settings by the recipe's name: in what they differ from the defaults."""
+
+Options = TypeVar("Options")
+ParseTokens = Callable[
+    [Sequence[str], Mapping[str, Argument], str, str, Sequence[str]],
+    dict[str, Any],
+]
 
 
-def parse(arguments: Sequence[str]) -> Options:
-    """Options from a command line."""
-    return Options(**chosen(arguments, Options, "deshadow train", "Train a model."))
+@dataclass(frozen=True)
+class Command(Generic[Options]):
+    """A command whose options are a dataclass."""
+
+    name: str
+    """As it follows `deshadow`."""
+    about: str
+    """What it does, in one sentence."""
+    options: type[Options]
+    positional: tuple[str, ...] = ()
+    """Options that are given by their place."""
+
+    def parse(self, tokens: Sequence[str], parse_tokens: ParseTokens = parse_arguments) -> Options:
+        """The options of a command line. `--recipe` sets the defaults, every other option overrides it."""
+        arguments = with_recipe(list_arguments(self.options), tokens)
+        values = parse_tokens(tokens, arguments, f"deshadow {self.name}", self.about, self.positional)
+        del values["recipe"]
+        return build(self.options, values)
 
 
-def chosen(
-    arguments: Sequence[str],
-    kind: type[Options],
-    command: str,
-    about: str,
-    *,
-    first: Sequence[str] = (),
-    without: Sequence[str] = (),
-) -> dict[str, Any]:
-    """What a command line says of each field but those left out; `--recipe` sets defaults that it overrides.
+def with_recipe(arguments: Mapping[str, Argument], tokens: Sequence[str]) -> dict[str, Argument]:
+    """The arguments with the defaults of the recipe that a command line names, and `--recipe` itself.
 
-    The fields in `first` are given by their place; one that has a default may be left out.
+    The preset of a detector brings its recipe along.
     """
-    before = argparse.ArgumentParser(add_help=False)
-    before.add_argument("--recipe")
-    before.add_argument("--preset")
-    known = before.parse_known_args(arguments)[0]
-    recipe = known.recipe or (known.preset if known.preset in DETECTORS else "light")
+    early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    early.add_argument("--recipe")
+    early.add_argument("--preset")
+    found = early.parse_known_args(tokens)[0]
+    recipe = found.recipe or (found.preset if found.preset in DETECTORS else "light")
     if recipe not in RECIPES:
         raise ValueError(f"unknown recipe {recipe!r}: choose from {', '.join(RECIPES)}")
-    parser = Parser(prog=command, description=about)
-    kinds, helps = get_type_hints(kind), docstrings(kind)
-    options = {each.name: each for each in fields(kind) if each.name not in without}
-    for name in first:
-        default = options.pop(name).default
-        many = None if default is MISSING else "?"
-        parser.add_argument(name, nargs=many, type=plain(kinds[name]), metavar=name.upper(), help=helps[name])
-    parser.add_argument("--recipe", default="light", metavar="NAME", help=f"{', '.join(RECIPES)} (light)")
-    for name, each in options.items():
-        add_option(parser, name, kinds[name], RECIPES[recipe].get(name, each.default), helps[name])
-    found = vars(parser.parse_intermixed_args(arguments))
-    del found["recipe"]
-    return found
+    text = f"Training settings to start from: {', '.join(RECIPES)}. Other options override them."
+    given = {
+        name: replace(argument, default=RECIPES[recipe].get(name, argument.default))
+        for name, argument in arguments.items()
+    }
+    return {"recipe": Argument("recipe", str, recipe, text), **given}
 
 
-class Parser(argparse.ArgumentParser):
-    """Complains as the rest of the house does."""
-
-    def error(self, message: str) -> Any:
-        """Raise what the command line turns into one line."""
-        raise ValueError(f"{message} ({self.prog} --help lists the options)")
+TRAIN = Command("train", "Train a model that removes or detects shadows.", TrainingOptions)
 
 
-def add_option(parser: argparse.ArgumentParser, name: str, kind: Any, default: Any, text: str) -> None:
-    """One option of the type of a field."""
-    kind = plain(kind)
-    text = text if default is None else f"{text} ({default})"
-    if kind is bool:
-        parser.add_argument(flag(name), action=argparse.BooleanOptionalAction, default=default, help=text)
-    elif get_origin(kind) is Literal:
-        parser.add_argument(flag(name), choices=get_args(kind), default=default, help=text)
-    else:
-        parser.add_argument(flag(name), type=kind, default=default, metavar=kind.__name__.upper(), help=text)
-
-
-def plain(kind: Any) -> Any:
-    """The type of a field, without the None that it may be instead."""
-    if get_origin(kind) not in (Union, UnionType):
-        return kind
-    return next(part for part in get_args(kind) if part is not type(None))
-
-
-def flag(name: str) -> str:
-    """The option of a field."""
-    return f"--{name.replace('_', '-')}"
-
-
-def docstrings(kind: type) -> dict[str, str]:
-    """The docstring behind each field of a class and of what it inherits."""
-    found = {}
-    for each in reversed(kind.__mro__[:-1]):
-        body = ast.parse(inspect.getsource(each)).body[0]
-        assert isinstance(body, ast.ClassDef)
-        for before, after in pairwise(body.body):
-            if isinstance(before, ast.AnnAssign) and isinstance(after, ast.Expr):
-                assert isinstance(before.target, ast.Name)
-                assert isinstance(after.value, ast.Constant)
-                found[before.target.id] = str(after.value.value).replace("%", "%%")
-    return found
+def parse(tokens: Sequence[str]) -> TrainingOptions:
+    """The options of a training run from a command line."""
+    return TRAIN.parse(tokens)

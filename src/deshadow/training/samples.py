@@ -12,16 +12,16 @@ from torch import Tensor
 from deshadow.data.augment import Pairs
 from deshadow.image.sheets import Card, draw_sheet
 from deshadow.nn.lfg import LFGDiffusion
-from deshadow.runtime.backends import TorchBackend
+from deshadow.runtime.torch_backend import TorchBackend
 from deshadow.system.files import write_whole
 from deshadow.training.batches import network_mask
-from deshadow.training.options import Options
+from deshadow.training.options import TrainingOptions
 from deshadow.training.validation import remove
 
 ROWS, GAP = 8, 4
 
 
-def draw_samples(model: LFGDiffusion, pairs: Pairs, options: Options, path: Path) -> None:
+def draw_samples(model: LFGDiffusion, pairs: Pairs, options: TrainingOptions, path: Path) -> None:
     """A row a picture: shadow picture, mask, guidance if there is any, result, truth."""
     chosen = Pairs(*(view[:ROWS] for view in pairs))
     backend = TorchBackend(deepcopy(model), str(pairs.picture.device))
@@ -31,7 +31,7 @@ def draw_samples(model: LFGDiffusion, pairs: Pairs, options: Options, path: Path
         "picture": chosen.picture,
         "mask": (network_mask(chosen.mask) * 255).expand(-1, 3, -1, -1),
         **({} if guidance is None else {"guidance": grey(guidance)}),
-        "result": remove(backend, chosen, options.val_steps, options.seed),
+        "result": remove(backend, chosen, options.validation.val_steps, options.seed),
         "truth": chosen.clean,
     }
     save_sheet(columns, path)

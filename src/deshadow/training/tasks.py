@@ -12,7 +12,7 @@ from deshadow.nn.config import DetectorConfig, ModelConfig
 from deshadow.nn.detector import ShadowDetector
 from deshadow.nn.lfg import LFGDiffusion
 from deshadow.runtime import checkpoint
-from deshadow.runtime.quantise import widened
+from deshadow.runtime.quantise import dequantise
 from deshadow.training import batches, detector, objectives, samples, validation
 from deshadow.training.options import TrainingOptions
 
@@ -64,7 +64,7 @@ def new_remover(options: TrainingOptions) -> LFGDiffusion:
 def load_part(model: LFGDiffusion, path_or_name: str, wanted: Callable[[str], bool]) -> None:
     """Copy the tensors with the wanted names from a checkpoint, which must have them in the same shapes."""
     path = checkpoint.locate(path_or_name)
-    given = widened(checkpoint.read(path).tensors)
+    given = dequantise(checkpoint.read(path).tensors)
     for name, tensor in model.state_dict().items():
         if not wanted(name):
             continue

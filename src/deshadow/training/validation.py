@@ -12,7 +12,8 @@ from deshadow.data.rng import Draws
 from deshadow.diffusion.sampling import repaint, sample
 from deshadow.image.colour import lab
 from deshadow.nn.lfg import Encoder, LFGDiffusion
-from deshadow.runtime.backends import TorchBackend, condition
+from deshadow.runtime.backend import condition
+from deshadow.runtime.torch_backend import TorchBackend
 from deshadow.training.batches import HELD_OUT, Source, held_out_pairs, network_mask
 from deshadow.training.options import TrainingOptions
 

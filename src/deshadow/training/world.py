@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import distributed
 
+from deshadow.runtime.device import choose_device
+
 
 @dataclass(frozen=True)
 class World:
@@ -40,16 +42,20 @@ class World:
         return found
 
 
+def local_device(device: str) -> torch.device:
+    """The device that this process computes on: of several GPUs, the one with its local rank."""
+    chosen = torch.device(choose_device(device))
+    if chosen.type == "cuda" and chosen.index is None:
+        return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+    return chosen
+
+
 @contextmanager
-def joined(device: str) -> Iterator[World]:
-    """Join the processes that torchrun started, or stand alone; `device` is auto, cpu or cuda."""
-    if device not in ("auto", "cpu", "cuda"):
-        raise ValueError(f"unknown device {device!r}: choose from auto, cpu, cuda")
-    if device == "cuda" and not torch.cuda.is_available():
-        raise ValueError("torch sees no GPU here: leave --device out, or say --device cpu")
-    on_gpu = device != "cpu" and torch.cuda.is_available()
+def join_processes(device: str) -> Iterator[World]:
+    """Join the processes that torchrun started, or stand alone; `device` is as for `choose_device`."""
+    place = local_device(device)
+    on_gpu = place.type == "cuda"
     size = int(os.environ.get("WORLD_SIZE", "1"))
-    place = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0"))) if on_gpu else torch.device("cpu")
     if on_gpu:
         torch.cuda.set_device(place)
     if size == 1:
