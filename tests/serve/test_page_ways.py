@@ -31,7 +31,7 @@ def test_a_full_queue_is_waited_for(page_server: Served, visit: Opener) -> None:
     headers = {"Retry-After": "1", "Content-Type": "application/json"}
     page.route("**/jobs", lambda route: route.fulfill(status=429, headers=headers, body=full), times=1)
     page.click("[data-do=quick]")
-    reads(page, "#words", "^Queue full: again in 1 s$")
+    reads(page, "#words", "^Queue full: trying again in 1 s$")
     finished(page)
 
 

@@ -1,6 +1,6 @@
-// The server's side of the page: every call, and every way in which one can fail.
+// The calls to the server, and the errors that they can end with.
 
-/** What went wrong: a code for the page, a sentence for the person, and seconds to wait where the server says so. */
+/** An error: a code for the page, a sentence for the person, and the seconds to wait before the next try. */
 export class ApiError extends Error {
   constructor(code, message, wait = 0) {
     super(message);
@@ -21,7 +21,7 @@ async function call(path, options = {}) {
   }
   if (response.ok) return response;
   const body = await response.json().catch(() => null);
-  const { code = "internal", message = "The server could not do that." } = body?.error ?? {};
+  const { code = "internal", message = "The request failed." } = body?.error ?? {};
   throw new ApiError(code, message, Number(response.headers.get("Retry-After")) || 2);
 }
 
@@ -34,8 +34,8 @@ const pause = (seconds, signal) =>
     signal?.addEventListener("abort", () => (clearTimeout(timer), reject(signal.reason)), { once: true });
   });
 
-/** Try again while the queue is full; `onFull` hears how long the next try is away. */
-async function patiently(attempt, signal, onFull) {
+/** Try again while the queue is full; `onFull` is called with the seconds until the next try. */
+async function retryWhileFull(attempt, signal, onFull) {
   for (;;) {
     try {
       return await attempt();
@@ -54,28 +54,28 @@ export const picture = (path, signal) => blob(path, { signal });
 export function upload(file, name, signal, onFull) {
   const body = new FormData();
   body.append("file", file, name);
-  return patiently(() => json("/api/photos", { method: "POST", body, signal }), signal, onFull);
+  return retryWhileFull(() => json("/api/photos", { method: "POST", body, signal }), signal, onFull);
 }
 
 export const shadows = (photo, signal, onFull) =>
-  patiently(() => json(photo.shadows, { signal }), signal, onFull);
+  retryWhileFull(() => json(photo.shadows, { signal }), signal, onFull);
 
-export const forget = (photo) =>
+export const deletePhoto = (photo) =>
   fetch(`/api/photos/${photo.id}`, { method: "DELETE", keepalive: true }).catch(() => null);
 
-/** Begin a job: `options` are flat fields, `mask` a PNG, `base` the job to start from. */
-export function begin(photo, options, mask, base, signal, onFull) {
+/** Start a job: `options` are form fields, `mask` is a PNG, `base` the id of the job to start from. */
+export function startJob(photo, options, mask, base, signal, onFull) {
   const body = new FormData();
   for (const [name, value] of Object.entries(options)) body.append(name, String(value));
   if (base) body.append("base", base);
   if (mask) body.append("mask", mask, "mask.png");
   const start = () => json(`/api/photos/${photo.id}/jobs`, { method: "POST", body, signal });
-  return patiently(start, signal, onFull);
+  return retryWhileFull(start, signal, onFull);
 }
 
 export const cancel = (job) => json(`/api/jobs/${job.id}/cancel`, { method: "POST" });
 
-/** Follow a job to its end; `onProgress` hears of every change. Gives the job as it ended. */
+/** Wait until a job has ended, and return it; `onProgress` is called with the job at every change. */
 export function follow(job, onProgress) {
   return new Promise((resolve, reject) => {
     const events = new EventSource(`/api/jobs/${job.id}/events`);
@@ -89,7 +89,7 @@ export function follow(job, onProgress) {
       resolve(JSON.parse(event.data));
     });
     events.onerror = async () => {
-      // A broken stream mends itself unless the server is gone or has forgotten the job.
+      // The browser reconnects a broken stream by itself, unless the server or the job no longer exists.
       try {
         await json(`/api/jobs/${job.id}`);
         if (++misses < 5) return;
@@ -102,7 +102,7 @@ export function follow(job, onProgress) {
   });
 }
 
-/** The file to keep, and the name that the server gives it. */
+/** The result to download, and its file name. */
 export async function result(job) {
   const response = await call(job.result);
   const name = /filename\*=UTF-8''([^;]+)/.exec(response.headers.get("Content-Disposition") ?? "")?.[1];

@@ -1,4 +1,4 @@
-// The page: finds its parts, and joins them.
+// Connects the parts of the page: buttons, keys and gestures with the session, and the session with what is shown.
 
 import * as api from "./api.js";
 import { Compare } from "./compare.js";
@@ -20,7 +20,7 @@ const notes = new Notes($("#note"));
 const stage = new Stage($("#stage"));
 const compare = new Compare(stage, { divider: $("#divider"), toggle: $("#compare"), hold: $("#hold") });
 const controls = new Controls(panel, () => {
-  stage.grow = controls.get("dilate");
+  stage.dilate = controls.get("dilate");
   stage.feather = controls.get("feather");
   stage.later();
 });
@@ -28,8 +28,8 @@ const session = new Session({ stage, controls, notes, compare });
 const ready = () => session.state === "ready";
 
 const shadows = new Shadows($("#shadows"), {
-  take: (number) => ready() && session.editing.take(number),
-  takeAll: () => actions.all(),
+  toggle: (number) => ready() && session.editing.toggle(number),
+  selectAll: () => actions.all(),
   clear: () => actions.clear(),
   point: (number) => point(number),
 });
@@ -72,8 +72,8 @@ const gestures = new Gestures(stage, {
       const number = ready() ? session.editing.shadowAt(at) : 0;
       if (!number) return;
       compare.set(false);
-      const taken = session.editing.take(number);
-      notes.say(`Shadow ${number} ${taken ? "taken" : "left"}`);
+      const selected = session.editing.toggle(number);
+      notes.say(`Shadow ${number} ${selected ? "selected" : "deselected"}`);
     },
     paintFrom: () => compare.set(false),
     paint: (from, to, radius, value) => {
@@ -114,7 +114,7 @@ const actions = {
   import: () => $("#maskfile").click(),
   export: () => session.exportMask(),
   last: () => session.useLast(),
-  all: () => ready() && session.editing.present.length && (compare.set(false), session.editing.takeAll()),
+  all: () => ready() && session.editing.present.length && (compare.set(false), session.editing.selectAll()),
   clear: () => ready() && !session.editing.empty && session.editing.clear(),
   pick: () => setTool("pick"),
   brush: () => setTool("brush"),
@@ -136,9 +136,9 @@ const actions = {
 
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-do]");
-  // Buttons of the list of shadows and of the note know themselves what they do.
+  // The list of shadows and the note handle the clicks on their own buttons.
   if (button && !button.closest("#shadows, #note")) actions[button.dataset.do]?.();
-  // After a click of the mouse, Space shall drag the photo and not press the same button again.
+  // After a click of the mouse, Space drags the photo instead of pressing the same button again.
   if (event.pointerType === "mouse" && document.activeElement?.matches("button")) document.activeElement.blur();
 });
 keys.listen(
@@ -164,30 +164,32 @@ $("#maskfile").addEventListener("change", ({ target }) => {
   if (file && ready()) session.importMask(file);
 });
 
-// What is seen
+// What is shown
 
 const plural = (count, one) => `${count} ${one}${count === 1 ? "" : "s"}`;
 
-function foundText({ present, instances, gone }) {
+function foundText({ present, instances, removed }) {
   if (session.finding) return "Looking for shadows…";
-  if (session.unknown) return "Shadows not looked for";
+  if (session.unknown) return "Shadow detection failed";
   if (!instances.length) return "No shadow found";
-  if (!present.length) return "All shadows found are gone";
-  return `${plural(present.length, "shadow")} ${gone.size ? "left" : "found"}`;
+  if (!present.length) return "All found shadows are removed";
+  return `${plural(present.length, "shadow")} ${removed.size ? "left" : "found"}`;
 }
 
-function choiceText({ taken, empty, present }) {
-  if (taken.size) return `${plural(taken.size, "shadow")} chosen`;
-  if (!empty) return "Painted part chosen";
-  if (present.length === 2) return "Both will go";
-  if (present.length > 1) return `All ${present.length} found will go`;
-  if (present.length) return "The one found will go";
+function choiceText({ selected, empty, present }) {
+  if (selected.size) return `${plural(selected.size, "shadow")} selected`;
+  if (!empty) return "Painted area selected";
+  if (present.length > 1) {
+    const all = present.length === 2 ? "both" : `all ${present.length}`;
+    return `None selected: ${all} will be removed`;
+  }
+  if (present.length) return "The shadow will be removed";
   return session.finding ? "" : "Paint over a shadow";
 }
 
-let pressed = null; // the button that began the work
+let pressed = null; // the button that started the removal
 
-/** Show the progress instead of the buttons, or the reverse; the focus goes along. */
+/** Show the progress instead of the buttons, or the reverse; the focus moves along. */
 function swap(working) {
   const focused = document.activeElement;
   const within = focused?.closest(".buttons, .working");
@@ -204,7 +206,7 @@ function update() {
   const working = state === "working";
   const set = (name, able) => buttons(name).forEach((button) => (button.disabled = !able));
   document.body.dataset.state = state;
-  set("quick", idle || working); // while it works they are out of sight, and keep the focus to give it back
+  set("quick", idle || working); // during a removal they are hidden, and get the focus back after it
   set("remove", idle || working);
   swap(working);
   set("import", idle);
@@ -232,7 +234,7 @@ stage.addEventListener("compare", update);
 stage.addEventListener("move", () => {
   const percent = `${Math.round(100 * stage.view.scale * stage.ratio)} %`;
   $("#zoom").textContent = percent;
-  $("#zoom").ariaLabel = `Zoom ${percent}: fit, or pixels`;
+  $("#zoom").ariaLabel = `Zoom ${percent}: fit to window, or actual pixels`;
 });
 session.addEventListener("photo", () => {
   const { name, width, height, scale } = session.editing.photo;
@@ -245,11 +247,11 @@ session.addEventListener("found", () => {
   update();
   const { finding, unknown, editing } = session;
   if (finding || unknown || editing.labels) return;
-  notes.show("No shadow found. Paint over one, and it goes.", { action: ["Brush", () => setTool("brush")] });
+  notes.show("No shadow found. Paint over a shadow to select it.", { action: ["Brush", () => setTool("brush")] });
 });
 session.addEventListener("nothing", () => {
   setTool("brush");
-  notes.show("Paint over the shadow that should go.");
+  notes.show("Paint over the shadow to remove.");
 });
 session.addEventListener("progress", () => {
   const { words, left, share } = session.progress;
@@ -260,12 +262,12 @@ session.addEventListener("progress", () => {
 });
 
 addEventListener("beforeunload", (event) => (session.saved && !session.work.busy) || event.preventDefault());
-addEventListener("pagehide", (event) => event.persisted || (session.editing && api.forget(session.editing.photo)));
+addEventListener("pagehide", (event) => event.persisted || (session.editing && api.deletePhoto(session.editing.photo)));
 
 async function configure() {
   try {
     const { options, accept, max_upload: most } = await api.settings();
-    session.most = most;
+    session.maxUpload = most;
     controls.configure(options);
     $("#file").accept = accept;
   } catch (error) {

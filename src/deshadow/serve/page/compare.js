@@ -1,4 +1,4 @@
-// Before and after: a divider that can be dragged or moved with the arrow keys, and the original while held.
+// Compares before and after: a divider to drag or move with the arrow keys, and a button to hold for the original.
 
 export class Compare {
   constructor(stage, { divider, toggle, hold }) {
@@ -27,7 +27,7 @@ export class Compare {
       this.move(this.share + moves[event.key]);
     });
 
-    // A press with mouse, finger or key alike: while it lasts.
+    // The original is shown while the button is held, by mouse, finger or key.
     hold.addEventListener("pointerdown", (event) => {
       hold.setPointerCapture(event.pointerId);
       this.holding(true);
@@ -45,7 +45,7 @@ export class Compare {
     hold.addEventListener("contextmenu", (event) => event.preventDefault());
   }
 
-  /** From where to where the divider can go: the part of the photo that is seen. */
+  /** The range of the divider: the visible part of the photo. */
   span() {
     const { left, width } = this.stage.view.rectangle;
     return { left: Math.max(0, left), right: Math.min(this.stage.view.stage.width, left + width) };

@@ -1,84 +1,121 @@
-// The sliders and the seed: ranges and defaults come from the server.
+// The controls of the removal options, built from what the server declares: name, help, range, step and default.
 
-export const NAMES = ["dilate", "feather", "strength", "steps", "seed"];
+const MOST_STEPS = 1000; // an option with more values than this gets a number field instead of a slider
 
-// The server counts lengths in pixels of the reduced picture that the network sees; a person in those of the photo.
-const length = (value, scale) => (value ? `${Math.max(1, Math.round(value * scale))} px` : "off");
+// The server measures lengths at one size for all photos; the page shows them in pixels of the open photo.
+const formatLength = (value, scale) => (value ? `${Math.max(1, Math.round(value * scale))} px` : "off");
 
-const SHOWN = {
-  dilate: length,
-  feather: length,
+const FORMATS = {
+  dilate: formatLength,
+  feather: formatLength,
   strength: (value) => `${Math.round(100 * value)} %`,
-  steps: String,
 };
+const format = (name, value, scale) => (FORMATS[name] ?? String)(value, scale);
 
 export class Controls {
-  /** `onChange(name)` hears of every change, while a slider is dragged too. */
+  /** `onChange(name)` is called at every change, also while a slider is dragged. */
   constructor(form, onChange) {
     this.form = form;
     this.onChange = onChange;
     this.scale = 1;
+    this.inputs = {};
     form.addEventListener("submit", (event) => event.preventDefault());
-    form.addEventListener("input", (event) => {
-      if (!NAMES.includes(event.target.name)) return;
-      this.label(event.target.name);
-      onChange(event.target.name);
+    form.addEventListener("input", ({ target }) => {
+      if (this.inputs[target.name] !== target) return;
+      this.label(target.name);
+      onChange(target.name);
     });
-    form.addEventListener("dblclick", (event) => {
-      const name = event.target.name;
-      if (name in SHOWN && this.defaults) this.set(name, this.defaults[name]);
+    form.addEventListener("dblclick", ({ target }) => {
+      if (target.type === "range" && this.inputs[target.name]) this.set(target.name, target.defaultValue);
     });
-    form.elements.seed.addEventListener("change", ({ target }) => {
-      const value = Math.round(Number(target.value));
-      target.value = String(Math.min(Number(target.max), Math.max(0, Number.isFinite(value) ? value : 0)));
+    form.addEventListener("change", ({ target }) => {
+      if (target.type === "number") target.value = String(clamp(target));
     });
   }
 
-  /** Take over `options` of the server's settings. */
+  /** Build a control for each number among `options` of the server's settings that the page shows. */
   configure(options) {
-    this.defaults = {};
-    for (const name of NAMES) {
-      const input = this.form.elements[name];
-      const { default: value, minimum, maximum, step } = options[name];
-      input.min = minimum;
-      input.max = maximum;
-      input.step = step;
-      this.defaults[name] = value;
-      this.set(name, value);
+    const sliders = this.form.querySelector(".sliders");
+    const fields = this.form.querySelector(".seed");
+    sliders.replaceChildren();
+    fields.querySelector("label")?.remove();
+    for (const [name, option] of Object.entries(options)) {
+      if (!option.page || option.choices) continue;
+      const slider = (option.maximum - option.minimum) / option.step <= MOST_STEPS;
+      const label = buildControl(name, option, slider);
+      this.inputs[name] = label.querySelector("input");
+      if (slider) sliders.append(label);
+      else fields.prepend(label);
+      this.label(name);
+      this.onChange(name);
     }
   }
 
-  /** Pixels of the photo for one that the network sees. */
+  /** Set how many pixels of the open photo a length of 1 stands for. */
   setScale(scale) {
     this.scale = scale;
-    NAMES.forEach((name) => this.label(name));
+    Object.keys(this.inputs).forEach((name) => this.label(name));
   }
 
   set(name, value) {
-    this.form.elements[name].value = String(value);
+    this.inputs[name].value = String(value);
     this.label(name);
     this.onChange(name);
   }
 
+  /** The value of an option; 0 before the controls are built. */
   get(name) {
-    return Number(this.form.elements[name].value);
+    return Number(this.inputs[name]?.value ?? 0);
   }
 
   get values() {
-    return Object.fromEntries(NAMES.map((name) => [name, this.get(name)]));
+    return Object.fromEntries(Object.keys(this.inputs).map((name) => [name, this.get(name)]));
   }
 
   label(name) {
-    const input = this.form.elements[name];
-    if (input.type === "range") paintRange(input);
-    if (!(name in SHOWN)) return;
-    const text = SHOWN[name](this.get(name), this.scale);
+    const input = this.inputs[name];
+    if (input.type !== "range") return;
+    paintRange(input);
+    const text = format(name, this.get(name), this.scale);
     this.form.querySelector(`output[for=${name}]`).value = text;
     input.setAttribute("aria-valuetext", text);
   }
 }
 
-/** Tell the style sheet how far a slider is drawn out. */
+/** A label with the name of an option and its input; a slider also shows its value. */
+function buildControl(name, { help, default: value, minimum, maximum, step }, slider) {
+  const label = document.createElement("label");
+  const title = document.createElement("span");
+  const input = document.createElement("input");
+  label.htmlFor = input.id = input.name = name;
+  label.title = help;
+  title.textContent = name[0].toUpperCase() + name.slice(1);
+  input.type = slider ? "range" : "number";
+  input.min = minimum;
+  input.max = maximum;
+  input.step = step;
+  input.defaultValue = value;
+  label.append(title, input);
+  if (slider) {
+    const output = document.createElement("output");
+    output.setAttribute("for", name);
+    output.setAttribute("aria-live", "off");
+    if (FORMATS[name] === formatLength) output.title = "In pixels of this photo";
+    label.className = "slider";
+    title.after(output);
+  } else {
+    input.inputMode = "numeric";
+  }
+  return label;
+}
+
+/** The nearest valid value of a number field. */
+function clamp({ value, min, max }) {
+  const number = Math.round(Number(value));
+  return Math.min(Number(max), Math.max(Number(min), Number.isFinite(number) ? number : 0));
+}
+
+/** Tell the style sheet how far a slider is from its left end. */
 export function paintRange(input) {
   const share = (Number(input.value) - Number(input.min)) / (Number(input.max) - Number(input.min) || 1);
   input.style.setProperty("--share", String(share));

@@ -1,4 +1,4 @@
-// Distances on a coarse grid over the photo. A grown mask is a threshold of them, so that dilation is seen at once.
+// Distances on a coarse grid over the photo. A threshold of them is the dilated mask, so that it can be drawn at once.
 
 const CELLS = 400_000;
 const FAR = 1e12;
@@ -25,7 +25,7 @@ function sample(grid, data) {
 /** Squared distances to the nearest cell that is `seed` (0 or 1): lower envelopes of parabolas, rows after columns. */
 function squared(cells, columns, rows, seed) {
   const field = new Float32Array(cells.length);
-  // Down and up again, row by row, as memory lies.
+  // First down, then up, row by row.
   for (let i = 0; i < cells.length; i++) {
     field[i] = cells[i] === seed ? 0 : i < columns ? FAR : field[i - columns] + 1;
   }
@@ -64,7 +64,7 @@ function squared(cells, columns, rows, seed) {
   return field;
 }
 
-/** Smooth a field a little, both ways: the stairs of the cells go, the edge stays. */
+/** Smooth a field a little, so that edges do not show the cells of the grid. */
 function smooth(field, columns, rows) {
   const before = new Float32Array(columns);
   const row = new Float32Array(columns);
@@ -84,8 +84,8 @@ function smooth(field, columns, rows) {
 }
 
 /**
- * The mask on the grid, the distance in pixels of the photo to its edge (negative inside), and how far outside it a
- * cell lies as squares count, the larger of across and down: the mask grows by squares.
+ * The mask on the grid, the distance in pixels of the photo to its edge (negative inside), and the distance to the
+ * mask as the larger of across and down: the mask is dilated by squares.
  */
 export function maskDistance(grid, mask) {
   const cells = sample(grid, mask);
@@ -93,8 +93,8 @@ export function maskDistance(grid, mask) {
 }
 
 /**
- * Bring the distances up to date, in place, for a stroke from one point to another, as far as `reach` around it; gives
- * false where it takes a whole pass. What is not exact after this (the depth inside) is mended by the next pass.
+ * Update the distances in place for a stroke from one point to another, up to `reach` around it; returns false if they
+ * have to be computed anew. The depth inside the mask is not exact until the next full computation.
  */
 export function follow(fields, grid, from, to, radius, value, reach) {
   const { columns, rows, size } = grid;
@@ -131,8 +131,8 @@ export function follow(fields, grid, from, to, radius, value, reach) {
   return value === 1;
 }
 
-/** How far outside the mask each cell lies, as squares count. */
-export const growth = (grid, mask) => square(grid, sample(grid, mask));
+/** The distance of each cell to the mask, as the larger of across and down. */
+export const squareDistance = (grid, mask) => square(grid, sample(grid, mask));
 
 function square({ columns, rows, size }, cells) {
   const field = new Float32Array(cells.length);

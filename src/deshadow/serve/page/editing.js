@@ -1,12 +1,12 @@
-// The photo under work: its mask, which found shadows are taken, what has been removed, and the way back.
+// The open photo: its mask, which found shadows are selected, which are removed, and the history of all that.
 //
-// Events: "mask" (the mask changed), "picture" (another result is shown), "history" (a step was made or undone).
+// Events: "mask" (the mask changed), "picture" (another result is shown), "history" (a step was done or undone).
 
 import { gridFor } from "./distance.js";
 import { History } from "./history.js";
 import { Mask, shares } from "./mask.js";
 
-const ALL = 0.99; // share of a shadow: the edge of a mask that was stretched may be a little off
+const ALL = 0.99; // share of a shadow that counts as all of it: a resized mask may differ a little at the edge
 const MOST_OF_IT = 0.5;
 
 export class Editing extends EventTarget {
@@ -18,35 +18,35 @@ export class Editing extends EventTarget {
     this.grid = gridFor(photo.width, photo.height);
     this.labels = null; // one byte for each pixel: the number of a found shadow
     this.instances = [];
-    this.taken = new Set();
-    this.gone = new Set();
+    this.selected = new Set();
+    this.removed = new Set();
     this.result = null; // { job, blob, run }
     this.empty = true;
     this.history = new History(this.snapshot("Photo"));
   }
 
   snapshot(label) {
-    const { taken, gone, result } = this;
-    return { label, runs: this.mask.runs(), taken: [...taken], gone: [...gone], result };
+    const { selected, removed, result } = this;
+    return { label, runs: this.mask.runs(), selected: [...selected], removed: [...removed], result };
   }
 
   tell(...names) {
     for (const name of names) this.dispatchEvent(new Event(name));
   }
 
-  /** The mask was changed: note it as a step. */
+  /** Add a change of the mask to the history. */
   commit(label) {
     this.empty = this.mask.empty;
     this.history.push(this.snapshot(label));
     this.tell("mask", "history");
   }
 
-  /** The mask was painted: a found shadow is taken when all of it is in there, and until nothing of it is. */
+  /** After painting: a found shadow is selected once all of it is in the mask, and stays so until none of it is. */
   painted(label) {
     if (this.labels) {
       const share = shares(this.labels, this.mask.data);
-      const taken = ({ number }) => share[number] > (this.taken.has(number) ? 0 : ALL);
-      this.taken = new Set(this.present.filter(taken).map(({ number }) => number));
+      const selected = ({ number }) => share[number] > (this.selected.has(number) ? 0 : ALL);
+      this.selected = new Set(this.present.filter(selected).map(({ number }) => number));
     }
     this.commit(label);
   }
@@ -57,50 +57,52 @@ export class Editing extends EventTarget {
     this.tell("mask");
   }
 
-  /** The number of the found shadow at a point that is still there, or 0. */
+  /** The number of the found shadow at a point, or 0 if there is none or it is removed. */
   shadowAt({ x, y }) {
     if (!this.labels || x < 0 || y < 0 || x >= this.photo.width || y >= this.photo.height) return 0;
     const number = this.labels[Math.floor(y) * this.photo.width + Math.floor(x)];
-    return this.gone.has(number) ? 0 : number;
+    return this.removed.has(number) ? 0 : number;
   }
 
+  /** The found shadows that are not removed. */
   get present() {
-    return this.instances.filter(({ number }) => !this.gone.has(number));
+    return this.instances.filter(({ number }) => !this.removed.has(number));
   }
 
-  take(number) {
-    const taking = !this.taken.has(number);
-    this.mask.setLabels(this.labels, [number], taking ? 1 : 0);
-    this.taken[taking ? "add" : "delete"](number);
-    this.commit(taking ? `Shadow ${number} taken` : `Shadow ${number} left`);
-    return taking;
+  /** Select a shadow, or deselect it; returns whether it is selected now. */
+  toggle(number) {
+    const selecting = !this.selected.has(number);
+    this.mask.setLabels(this.labels, [number], selecting ? 1 : 0);
+    this.selected[selecting ? "add" : "delete"](number);
+    this.commit(`Shadow ${number} ${selecting ? "selected" : "deselected"}`);
+    return selecting;
   }
 
-  takeAll() {
+  selectAll() {
     const numbers = this.present.map(({ number }) => number);
     this.mask.setLabels(this.labels, numbers, 1);
-    this.taken = new Set(numbers);
-    this.commit("All shadows taken");
+    this.selected = new Set(numbers);
+    this.commit("All shadows selected");
   }
 
   clear() {
     this.mask.clear();
-    this.taken.clear();
+    this.selected.clear();
     this.commit("Mask cleared");
   }
 
-  /** Replace the mask by runs, such as those of the last removal. */
+  /** Replace the mask by another one, given as runs. */
   replace(runs, label) {
     this.mask.restore(runs);
     this.painted(label);
   }
 
-  /** A removal is done: the shadows that its mask covered are gone, the mask is empty again. */
+  /** After a removal: the shadows that its mask covered are removed, and the mask is empty again. */
   finish(result, mask, label) {
     const share = this.labels ? shares(this.labels, mask.data) : [];
-    const gone = this.present.filter(({ number }) => share[number] > MOST_OF_IT).map(({ number }) => number);
-    this.gone = new Set([...this.gone, ...gone]);
-    this.taken.clear();
+    const removed = this.present.filter(({ number }) => share[number] > MOST_OF_IT).map(({ number }) => number);
+    this.removed = new Set([...this.removed, ...removed]);
+    this.selected.clear();
     this.mask.clear();
     this.result = result;
     this.empty = true;
@@ -113,10 +115,10 @@ export class Editing extends EventTarget {
     if (direction === "undo" ? !history.canUndo : !history.canRedo) return null;
     const before = this.result;
     const label = history[direction]();
-    const { runs, taken, gone, result } = history.current;
+    const { runs, selected, removed, result } = history.current;
     this.mask.restore(runs);
-    this.taken = new Set(taken);
-    this.gone = new Set(gone);
+    this.selected = new Set(selected);
+    this.removed = new Set(removed);
     this.result = result;
     this.empty = this.mask.empty;
     this.tell("mask", "history");

@@ -1,4 +1,4 @@
-// Before there is a photo: a shadow lies over the page, until one hangs a photo over it; and examples to try.
+// The page before a photo is open: a drawn shadow, and examples to try.
 
 import { asFile, draw, EXAMPLES } from "./examples.js";
 import { branch, random } from "./silhouettes.js";
@@ -11,7 +11,7 @@ function drawShade(canvas) {
   canvas.width = width;
   canvas.height = height;
   const context = canvas.getContext("2d");
-  // In a narrow window the words are below: the shadow stays above them.
+  // In a narrow window the text is at the bottom, and the shadow stays above it.
   const unit = width < 760 ? 0.62 * height : Math.max(height, width * 0.6);
   context.translate(width, width < 760 ? -0.08 * unit : 0);
   context.scale(unit, unit);
@@ -38,7 +38,7 @@ export async function drawEmpty(section, open) {
     list.append(button);
     return [example, canvas];
   });
-  // One after another, when there is nothing better to do: the page itself is there first.
+  // One after another while the browser is idle, so that the page itself appears first.
   for (const [example, canvas] of thumbs) {
     await calm();
     const small = draw(example, 0.24);

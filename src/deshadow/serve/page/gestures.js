@@ -1,6 +1,6 @@
 // Mouse, touch and pen on the stage: pick, paint, pan, pinch and zoom.
 
-const CLICK = 5; // CSS pixels that a click may wander
+const CLICK = 5; // CSS pixels that the pointer may move during a click
 
 export class Gestures {
   /**
@@ -49,7 +49,7 @@ export class Gestures {
       if (event.button === 1) event.preventDefault();
       return this.pointAt(at, event);
     }
-    // Button 5 is the far end of a pen.
+    // Button 5 is the eraser end of a pen.
     const erases = this.tool() === "eraser" || event.button === 5 || (event.buttons & 32) !== 0;
     this.value = erases !== event.altKey ? 0 : 1;
     this.mode = "paint";
@@ -92,7 +92,7 @@ export class Gestures {
     if (!known) return;
     const { mode } = this;
     if (mode === "pinch") {
-      // The finger that stays neither paints nor picks.
+      // The remaining finger neither paints nor picks.
       if (this.pointers.size === 0) this.mode = null;
       return;
     }
@@ -111,7 +111,7 @@ export class Gestures {
   }
 
   beginPinch() {
-    // A second finger means: this was no stroke.
+    // With a second finger it is a pinch, and the stroke is undone.
     if (this.mode === "paint") this.on.unpainted();
     this.mode = "pinch";
     this.cursor.hidden = true;
@@ -162,7 +162,7 @@ export class Gestures {
     if (held) this.cursor.hidden = true;
   }
 
-  /** Show under the pointer what it would do. */
+  /** Show the brush or the shadow under the pointer. */
   pointAt(at, event) {
     const { stage, cursor } = this;
     if (!stage.editing) return;

@@ -1,4 +1,4 @@
-// What was done, and the way back. An entry is never changed after it was pushed.
+// The steps that can be undone and redone. An entry does not change after it was pushed.
 
 const MOST = 200;
 
@@ -23,19 +23,19 @@ export class History {
   push(entry) {
     this.entries.length = this.at + 1;
     this.entries.push(entry);
-    // The first entry is the photo itself: it stays.
+    // The first entry is the photo itself, and is never dropped.
     if (this.entries.length > MOST) this.entries.splice(1, 1);
     this.at = this.entries.length - 1;
   }
 
-  /** Step back; gives the name of what was undone. */
+  /** Undo a step; returns its label. */
   undo() {
     const { label } = this.current;
     this.at--;
     return label;
   }
 
-  /** Step forward; gives the name of what was done again. */
+  /** Redo a step; returns its label. */
   redo() {
     this.at++;
     return this.current.label;

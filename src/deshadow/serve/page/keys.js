@@ -1,4 +1,4 @@
-// The keyboard. Letters work wherever the focus is, except where one types.
+// Keyboard shortcuts. Letters work wherever the focus is, except in text and number fields.
 
 const typing = (target) => target.matches?.("input[type=text], input[type=number], textarea, [contenteditable]");
 
@@ -25,7 +25,7 @@ export function listen(actions, held) {
     }
     if (event.altKey || (typing(target) && key !== "Escape")) return;
     if (key in pressed) {
-      // Space presses a button and checks a box: there it keeps its meaning.
+      // On buttons and radio buttons Space keeps its usual meaning.
       if (key === " " && target.matches?.("button, input[type=radio]:not(:checked)")) return;
       event.preventDefault();
       if (!event.repeat) held[pressed[key]](true);

@@ -1,4 +1,4 @@
-// The mask: one byte for each pixel of the photo, 1 where a shadow is to go.
+// The mask: one byte for each pixel of the photo, 1 in the area to remove.
 
 /** For each number in `labels` the share of its area, 0 to 1, that is in `mask`. */
 export function shares(labels, mask) {
@@ -31,7 +31,7 @@ export class Mask {
     const right = Math.min(width - 1, Math.ceil(Math.max(from.x, to.x) + r));
     for (let y = top; y <= bottom; y++) {
       const py = y + 0.5 - from.y;
-      // The row's part within the capsule is one run: walk in from both ends.
+      // The part of the row inside the stroke is one run: find its two ends.
       const inside = (x) => {
         const px = x + 0.5 - from.x;
         const t = length2 ? Math.min(1, Math.max(0, (px * dx + py * dy) / length2)) : 0;
@@ -61,7 +61,7 @@ export class Mask {
     return this.data.indexOf(1) < 0;
   }
 
-  /** Lengths of the runs of 0 and 1 in turn, beginning with 0: small enough to keep one for each edit. */
+  /** Run-length encoding: lengths of the runs of 0 and 1 in turn, beginning with 0. The history keeps one a step. */
   runs() {
     const { data } = this;
     const lengths = [];
@@ -77,7 +77,7 @@ export class Mask {
     return { width: this.width, height: this.height, lengths: Uint32Array.from(lengths) };
   }
 
-  /** Take over runs; those of a picture of another size are stretched to this one. */
+  /** Set the mask from runs; those of a picture of another size are resized. */
   restore({ width, height, lengths }) {
     const same = width === this.width && height === this.height;
     const source = same ? this.data : new Uint8Array(width * height);
@@ -89,7 +89,7 @@ export class Mask {
     if (!same) this.stretch(source, width, height);
   }
 
-  /** Take over 0 and 1 of another size, each pixel from the nearest. */
+  /** Set the mask from one of another size, by nearest neighbour. */
   stretch(source, width, height) {
     const columns = Uint32Array.from({ length: this.width }, (_, x) => Math.floor(((x + 0.5) * width) / this.width));
     for (let y = 0; y < this.height; y++) {

@@ -1,4 +1,4 @@
-// One line at the foot of the stage: what happened, and what to do about it.
+// One line below the photo with a message, and a button for what to do about it.
 
 export class Notes {
   constructor(element) {
@@ -15,7 +15,7 @@ export class Notes {
     });
   }
 
-  /** Show a sentence. `kind`: "plain" goes by itself, "trouble" stays. `action`: [label, function]. */
+  /** Show a message. `kind`: "plain" disappears after some seconds, "trouble" stays. `action`: [label, function]. */
   show(text, { kind = "plain", action = null } = {}) {
     clearTimeout(this.timer);
     this.text.textContent = text;
@@ -33,7 +33,7 @@ export class Notes {
     this.element.hidden = true;
   }
 
-  /** For screen readers alone. */
+  /** Tell screen readers only. */
   say(text) {
     this.spoken.textContent = text;
   }

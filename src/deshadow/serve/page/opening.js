@@ -1,12 +1,12 @@
-// A photo comes in: dropped anywhere, pasted, or chosen.
+// Opens files that are dropped, pasted or chosen, and saves files.
 
 const pictures = (files) => [...(files ?? [])].filter((file) => file.type.startsWith("image/") || file.size > 0);
 
-/** `open(file)` is called with each photo that comes; `over(true or false)` while one hangs over the page. */
+/** `open(file)` is called with each photo; `over(true)` and `over(false)` when a drag enters and leaves the page. */
 export function listen({ input, open, over }) {
   input.addEventListener("change", () => {
     const [file] = input.files;
-    // Chosen twice, it opens twice.
+    // Without this, choosing the same file again would do nothing.
     input.value = "";
     if (file) open(file);
   });
@@ -42,7 +42,7 @@ export function listen({ input, open, over }) {
   });
 }
 
-/** Give a file to the person. */
+/** Download a file under this name. */
 export function save(file, name) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(file);

@@ -1,10 +1,10 @@
-// What lies over the photo: outlines of the shadows found, the mask, and the mask as it will be grown.
+// Draws over the photo: outlines of the found shadows, the mask, and the mask as it will be dilated.
 
 const LINE = [255, 255, 255];
 const HALO = [12, 12, 14];
 const LIGHT = [255, 186, 60];
 
-/** Value at (x, y) of a field on the grid, between its cells. */
+/** Value at (x, y) of a field on the grid, interpolated between its cells. */
 function between(field, columns, rows, x, y) {
   const left = Math.max(0, Math.min(columns - 2, Math.floor(x)));
   const top = Math.max(0, Math.min(rows - 2, Math.floor(y)));
@@ -21,12 +21,12 @@ const clamp = (value) => (value < 0 ? 0 : value > 1 ? 1 : value);
 /**
  * Draw into `image` (an ImageData with `density` pixels for each CSS pixel).
  *
- * scene: { view, grid, mask, edge, square, border, cells, labels, spared, hover, grow, feather, fill }, all lengths in
- * pixels of the photo; `edge` and `border` may be null; `fill` is how strongly the mask is tinted; the mask does not
- * grow into shadows whose number is set in `spared`.
+ * scene: { view, grid, mask, edge, square, border, cells, labels, kept, hover, dilate, feather, fill }, all lengths in
+ * pixels of the photo; `edge` and `border` may be null; `fill` is how strongly the mask is tinted; the mask is not
+ * dilated into the shadows whose number is set in `kept`.
  */
 export function drawOverlay(image, density, scene) {
-  const { view, grid, mask, edge, square, border, cells, labels, spared, hover, grow, feather, fill } = scene;
+  const { view, grid, mask, edge, square, border, cells, labels, kept, hover, dilate, feather, fill } = scene;
   const { columns, rows, size, width, height } = grid;
   const { data } = image;
   data.fill(0);
@@ -36,11 +36,11 @@ export function drawOverlay(image, density, scene) {
   const lastX = Math.min(image.width, Math.floor((left + across) * density));
   const firstY = Math.max(0, Math.ceil(top * density));
   const lastY = Math.min(image.height, Math.floor((top + down) * density));
-  // Where a pixel of the photo is larger than one of the screen, its own square edges are the truth.
+  // Where a pixel of the photo is larger than one of the screen, draw the square edges of the pixels.
   const exact = unit >= 1.5 && size > 1.2;
   const thin = Math.max(1, 0.8 * density);
   const reach = (3 * density) / unit + 2 * size;
-  const outer = grow + feather + reach;
+  const outer = dilate + feather + reach;
   const soft = Math.max(feather, 1 / unit);
 
   let r, g, b, a;
@@ -71,11 +71,11 @@ export function drawOverlay(image, density, scene) {
       if (hovered && labels[py + Math.min(width - 1, Math.floor(x))] === hover) over(LINE, 0.2);
       if (nearMask) {
         const d = between(edge, columns, rows, gx, gy);
-        const beyond = between(square, columns, rows, gx, gy) - grow;
+        const beyond = between(square, columns, rows, gx, gy) - dilate;
         const px = Math.min(width - 1, Math.floor(x));
-        const stays = labels !== null && spared[labels[py + px]] === 1;
+        const stays = labels !== null && kept[labels[py + px]] === 1;
         if (!stays) {
-          // Full in the grown mask, fading beyond it.
+          // Full in the dilated mask, fading beyond it.
           const weight = clamp(1 - beyond / soft);
           over(LIGHT, weight * weight * (3 - 2 * weight) * fill * 0.34);
         }
@@ -91,7 +91,7 @@ export function drawOverlay(image, density, scene) {
           line = step ? 1 : 0;
         }
         over(LIGHT, core * fill * 0.26);
-        if (grow > 0 && !stays) over(LIGHT, 0.75 * clamp(thin * 0.5 + 0.5 - Math.abs(beyond) * unit));
+        if (dilate > 0 && !stays) over(LIGHT, 0.75 * clamp(thin * 0.5 + 0.5 - Math.abs(beyond) * unit));
         over(HALO, 0.22 * clamp(thin + 1 - Math.abs(d) * unit));
         over(LIGHT, line);
       }

@@ -1,4 +1,4 @@
-// Grey pictures out of and into plain arrays, without a canvas of the whole size: phones refuse large ones.
+// Encodes and decodes grey pictures without a canvas of the whole size, which phones refuse for large photos.
 
 const TABLE = Uint32Array.from({ length: 256 }, (_, n) => {
   for (let k = 0; k < 8; k++) n = n & 1 ? 0xedb88320 ^ (n >>> 1) : n >>> 1;

@@ -1,7 +1,7 @@
-// What a person does with a photo: open it, choose shadows, remove them, look again, take it home.
+// What a person does with a photo: open it, select shadows, remove them, compare, download.
 //
-// Events: "state" (empty, opening, ready or working), "photo" (another one), "found" (shadows, or none), "change"
-// (anything else that buttons depend on), "progress".
+// Events: "state" (empty, opening, ready or working), "photo" (another one), "found" (the search for shadows began
+// or ended), "change" (anything else that buttons depend on), "nothing" (no shadow is selected), "progress".
 
 import * as api from "./api.js";
 import { Editing } from "./editing.js";
@@ -20,10 +20,10 @@ export class Session extends EventTarget {
     this.work = new Work();
     this.editing = null;
     this.detecting = null;
-    this.turn = null; // the removal under way; one that is no longer this ends unheard
-    this.last = null; // runs of the mask that was used last, in any photo
+    this.turn = null; // identifies the running removal; the end of an older one is ignored
+    this.last = null; // runs of the mask of the last removal, in any photo
     this.saved = true;
-    this.most = Infinity; // bytes of a file that the server takes
+    this.maxUpload = Infinity; // bytes of the largest file that the server accepts
     this.progress = { words: "", left: "", share: 0 };
   }
 
@@ -36,7 +36,7 @@ export class Session extends EventTarget {
     this.tell("state");
   }
 
-  /** Say what went wrong, and offer what may help. */
+  /** Show an error, with a button for what may help. */
   trouble(error, again) {
     if (error.name === "AbortError") return;
     let action = null;
@@ -50,25 +50,25 @@ export class Session extends EventTarget {
     if (!(error instanceof api.ApiError)) throw error;
   }
 
-  /** The server has forgotten the photo: begin anew; the mask can be had back as the last one. */
+  /** The photo has expired on the server: upload it again. The mask is kept as the one of the last removal. */
   openAgain() {
     if (!this.editing.empty) this.last = this.editing.mask.runs();
     return this.open(this.file);
   }
 
-  /** Wait for a server that is gone, and say when it is back. */
+  /** Wait until the server answers again, and say so. */
   async watch() {
     if (this.watching) return;
     this.watching = true;
     while (!(await api.alive())) await new Promise((resolve) => setTimeout(resolve, 2000));
     this.watching = false;
-    if (this.notes.element.dataset.kind === "trouble") this.notes.show("The server is back.");
+    if (this.notes.element.dataset.kind === "trouble") this.notes.show("The server is running again.");
   }
 
   async open(file) {
-    if (file.size > this.most) {
-      const [size, most] = [file.size, this.most].map((bytes) => `${Math.ceil(bytes / 2 ** 20)} MiB`);
-      return this.notes.show(`This file has ${size}; the server takes ${most} at the most.`, { kind: "trouble" });
+    if (file.size > this.maxUpload) {
+      const [size, most] = [file.size, this.maxUpload].map((bytes) => `${Math.ceil(bytes / 2 ** 20)} MiB`);
+      return this.notes.show(`This file has ${size}; the server accepts at most ${most}.`, { kind: "trouble" });
     }
     this.opening?.abort();
     const { signal } = (this.opening = new AbortController());
@@ -79,7 +79,7 @@ export class Session extends EventTarget {
     this.notes.hide();
     this.enter("opening");
     this.stage.close();
-    // What the browser can read itself is seen at once; the rest when the server has read it.
+    // Formats that the browser can read are shown at once; the others when the server has converted them.
     createImageBitmap(file).then(
       (bitmap) => {
         if (signal.aborted || this.state !== "opening") return;
@@ -92,13 +92,13 @@ export class Session extends EventTarget {
     try {
       const photo = await api.upload(file, file.name || "photo", signal, full);
       const bitmap = await createImageBitmap(await api.picture(photo.picture, signal));
-      if (before) api.forget(before.photo);
+      if (before) api.deletePhoto(before.photo);
       this.file = file;
       this.begin(new Editing(photo, bitmap));
       this.detecting = this.detect(signal);
     } catch (error) {
       if (signal.aborted) return;
-      // Back to where we were.
+      // Show the photo that was open before.
       if (before) {
         this.stage.show(before, before.original);
         this.show();
@@ -145,7 +145,7 @@ export class Session extends EventTarget {
     }
   }
 
-  /** Show the picture of the step that we are at. */
+  /** Show the picture of the current step of the history. */
   async show() {
     const { editing, stage } = this;
     const { result } = editing;
@@ -157,22 +157,22 @@ export class Session extends EventTarget {
     this.tell("change");
   }
 
-  /** Remove what is chosen; all that was found where nothing is. */
+  /** Remove what is selected; all found shadows if nothing is. */
   async remove(mode) {
     if (this.state !== "ready") return;
     const { editing } = this;
     if (editing.empty && this.finding) {
-      this.notes.show("One moment: still looking for shadows.");
+      this.notes.show("Still looking for shadows. The removal starts when they are found.");
       await this.detecting;
       if (editing !== this.editing || this.state !== "ready") return;
     }
-    if (editing.empty && editing.present.length) editing.takeAll();
+    if (editing.empty && editing.present.length) editing.selectAll();
     if (editing.empty) return this.tell("nothing");
     const base = editing.result?.job.id ?? null;
     await this.execute({ mode, base, runs: editing.mask.runs() });
   }
 
-  /** The same once more with another seed, and with the sliders as they are now. */
+  /** Repeat the last removal with the next seed and the current values of the sliders. */
   async variant() {
     const run = this.editing?.result?.run;
     if (this.state !== "ready" || !run) return;
@@ -205,7 +205,7 @@ export class Session extends EventTarget {
       if (!done) {
         this.notes.show("Cancelled. Nothing was changed.");
       } else if (!done.blob) {
-        this.notes.show("No shadow was found there.", { action: ["Paint it", () => this.tell("nothing")] });
+        this.notes.show("No shadow was found there.", { action: ["Use the brush", () => this.tell("nothing")] });
       } else {
         const bitmap = await createImageBitmap(done.blob);
         if (this.turn !== turn) return;
@@ -228,7 +228,7 @@ export class Session extends EventTarget {
     }
   }
 
-  /** End the removal under way; it takes until the end of the step that it is at. */
+  /** Cancel the running removal, which ends after its current step. */
   cancel() {
     this.report({ ...this.progress, words: "Cancelling", left: "" });
     this.work.cancel();
@@ -242,7 +242,7 @@ export class Session extends EventTarget {
   travel(direction) {
     if (this.state !== "ready") return;
     const label = this.editing.travel(direction);
-    if (label) this.notes.say(`${direction === "undo" ? "Undone" : "Done again"}: ${label}`);
+    if (label) this.notes.say(`${direction === "undo" ? "Undone" : "Redone"}: ${label}`);
   }
 
   async download() {
@@ -263,14 +263,14 @@ export class Session extends EventTarget {
     try {
       found = await decodeGrey(file, (r, g, b, a) => (Math.max(r, g, b) * a > 127 * 255 ? 1 : 0));
     } catch {
-      return this.notes.show("This mask is no picture that the browser can read: use a PNG.", { kind: "trouble" });
+      return this.notes.show("The browser cannot read this mask: use a PNG.", { kind: "trouble" });
     }
     const { width, height } = editing.photo;
     if (Math.abs(found.width / found.height / (width / height) - 1) > 0.02) {
-      const sizes = `${found.width} × ${found.height}, the photo ${width} × ${height}`;
-      return this.notes.show(`The mask has another shape than the photo: it is ${sizes}.`, { kind: "trouble" });
+      const sizes = `the mask is ${found.width} × ${found.height}, the photo ${width} × ${height}`;
+      return this.notes.show(`The mask has another shape than the photo: ${sizes}.`, { kind: "trouble" });
     }
-    if (!found.data.includes(1)) return this.notes.show("This mask is black: nothing is marked in it.", { kind: "trouble" });
+    if (!found.data.includes(1)) return this.notes.show("This mask is all black: it marks no shadow.", { kind: "trouble" });
     editing.mask.stretch(found.data, found.width, found.height);
     editing.painted("Mask imported");
   }

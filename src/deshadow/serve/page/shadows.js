@@ -1,15 +1,15 @@
-// The shadows found, as buttons: what a click on the photo does, for keys and screen readers.
+// The found shadows as buttons: they do what a click on the photo does, for keyboards and screen readers.
 
 export class Shadows {
-  constructor(element, { take, takeAll, clear, point }) {
+  constructor(element, { toggle, selectAll, clear, point }) {
     this.list = element.querySelector(".chips");
     this.note = element.querySelector(".found");
     this.all = element.querySelector("[data-do=all]");
     this.none = element.querySelector("[data-do=clear]");
-    this.all.addEventListener("click", takeAll);
+    this.all.addEventListener("click", selectAll);
     this.none.addEventListener("click", clear);
     const number = (event) => Number(event.target.closest("[data-shadow]")?.dataset.shadow ?? 0);
-    this.list.addEventListener("click", (event) => number(event) && take(number(event)));
+    this.list.addEventListener("click", (event) => number(event) && toggle(number(event)));
     for (const [event, found] of [
       ["pointerover", number],
       ["focusin", number],
@@ -24,19 +24,19 @@ export class Shadows {
     this.note.textContent = text;
   }
 
-  /** Draw anew; the button that had the focus keeps it. */
+  /** Draw the buttons; the one that had the focus keeps it. */
   draw(editing) {
     const focused = document.activeElement?.dataset?.shadow;
     const { width, height } = editing.photo;
     const buttons = editing.present.map(({ number, area }) => {
       const button = document.createElement("button");
       const share = (100 * area) / (width * height);
-      const percent = share < 1 ? "under 1" : String(Math.round(share));
+      const percent = share < 1 ? "less than 1" : String(Math.round(share));
       button.type = "button";
       button.className = "chip";
       button.dataset.shadow = String(number);
       button.textContent = String(number);
-      button.setAttribute("aria-pressed", String(editing.taken.has(number)));
+      button.setAttribute("aria-pressed", String(editing.selected.has(number)));
       button.setAttribute("aria-label", `Shadow ${number}, ${percent} % of the photo`);
       button.title = `${percent} % of the photo`;
       return button;
@@ -45,7 +45,7 @@ export class Shadows {
     if (focused) buttons.find((button) => button.dataset.shadow === focused)?.focus();
     this.list.hidden = buttons.length === 0;
     this.all.hidden = buttons.length < 2;
-    this.all.disabled = buttons.length === editing.taken.size;
+    this.all.disabled = buttons.length === editing.selected.size;
     this.none.disabled = editing.empty;
   }
 }

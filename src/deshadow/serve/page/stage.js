@@ -1,12 +1,12 @@
-// The stage: two canvases, the photo below and what lies over it above, drawn anew when something changed.
+// The stage: one canvas with the photo, and one above it with outlines and the mask; redrawn after each change.
 
-import { borderDistance, follow, growth, maskDistance } from "./distance.js";
+import { borderDistance, follow, maskDistance, squareDistance } from "./distance.js";
 import { shares } from "./mask.js";
 import { drawOverlay } from "./overlay.js";
 import { Viewport } from "./viewport.js";
 
 const MOST_PIXELS = 2_200_000;
-const HARDLY = 0.1; // a found shadow of which less than this share is in the mask stays, as the server has it
+const COVERED = 0.1; // a found shadow is protected if less than this share of it is in the mask, as on the server
 
 export class Stage extends EventTarget {
   constructor(element) {
@@ -16,17 +16,17 @@ export class Stage extends EventTarget {
     this.picture = element.querySelector("canvas.picture");
     this.over = element.querySelector("canvas.over");
     this.editing = null;
-    this.shown = null; // what is drawn as the photo now: an ImageBitmap
-    this.split = null; // where "before" ends, in CSS pixels of the stage; null: nowhere
-    this.original = false; // the whole photo as it was, while held
+    this.shown = null; // the picture that is drawn now: an ImageBitmap
+    this.split = null; // where "before" ends, in CSS pixels of the stage; null: no comparison
+    this.original = false; // whether the original is shown, while its button is held
     this.hover = 0;
-    this.grow = 0;
+    this.dilate = 0;
     this.feather = 0;
     this.shows = { found: true, mask: true, fill: 1 };
     this.waiting = 0;
     this.stale = { picture: true, fields: true, square: true, borders: true };
     new ResizeObserver(() => this.measure()).observe(element);
-    // Another screen, another density.
+    // A window on another screen may have another pixel density.
     matchMedia("(resolution: 1dppx)").addEventListener("change", () => this.measure());
     this.measure();
   }
@@ -68,13 +68,13 @@ export class Stage extends EventTarget {
     this.later();
   }
 
-  /** A piece of a stroke was painted or erased: far less to do than after any other change. */
+  /** Part of a stroke was painted or erased: only the distances around it change. */
   painted(from, to, radius, value) {
     const { stale, editing } = this;
     if (!stale.fields) {
-      const reach = (this.grow + this.feather) * editing.photo.scale + 4 * editing.grid.size + 4 / this.view.scale;
+      const reach = (this.dilate + this.feather) * editing.photo.scale + 4 * editing.grid.size + 4 / this.view.scale;
       const whole = follow(this.distance, editing.grid, from, to, radius, value, reach);
-      // Where it was erased, the mask has to grow anew from what is left.
+      // After erasing, the distances to what is left are computed again.
       if (!whole) stale.square = true;
     }
     this.later();
@@ -117,7 +117,7 @@ export class Stage extends EventTarget {
     const { left, top, width, height } = this.view.rectangle;
     const { original } = this.editing;
     context.scale(this.ratio, this.ratio);
-    // From two screen pixels for one of the photo on, one wants to see the pixels.
+    // From two screen pixels for one of the photo on, show the pixels as squares.
     context.imageSmoothingEnabled = this.view.scale * this.ratio < 2;
     context.imageSmoothingQuality = "high";
     const whole = this.original ? original : this.shown;
@@ -147,12 +147,12 @@ export class Stage extends EventTarget {
       mask: editing.mask.data,
       edge: shows.mask ? this.distance.edge : null,
       square: this.distance.square,
-      spared: this.spared,
+      kept: this.kept,
       border: shows.found ? this.border : null,
       cells: this.cells,
       labels: editing.labels,
       hover: editing.labels ? this.hover : 0,
-      grow: this.grow * scale,
+      dilate: this.dilate * scale,
       feather: this.feather * scale,
       fill: shows.fill,
     });
@@ -162,19 +162,19 @@ export class Stage extends EventTarget {
   refreshFields() {
     const { editing, stale } = this;
     const anew = stale.fields || stale.borders;
-    if (stale.square && !stale.fields) this.distance.square = growth(editing.grid, editing.mask.data);
+    if (stale.square && !stale.fields) this.distance.square = squareDistance(editing.grid, editing.mask.data);
     if (stale.fields) this.distance = maskDistance(editing.grid, editing.mask.data);
     if (stale.borders) {
-      const hidden = new Set([...editing.taken, ...editing.gone]);
+      const hidden = new Set([...editing.selected, ...editing.removed]);
       const found = editing.labels && borderDistance(editing.grid, editing.labels, hidden);
       this.border = found ? found.field : null;
       this.cells = found ? found.cells : null;
     }
     stale.fields = stale.square = stale.borders = false;
-    if (anew && this.cells) this.spared = spared(this.cells, this.distance.cells);
+    if (anew && this.cells) this.kept = findProtected(this.cells, this.distance.cells);
   }
 }
 
-/** For each number of a shadow 1 if the mask hardly covers it, and so does not grow into it. */
-const spared = (labels, mask) =>
-  Uint8Array.from(shares(labels, mask), (share, number) => (number && share < HARDLY ? 1 : 0));
+/** For each number of a shadow: 1 if the mask covers too little of it, so that it is protected. */
+const findProtected = (labels, mask) =>
+  Uint8Array.from(shares(labels, mask), (share, number) => (number && share < COVERED ? 1 : 0));

@@ -1,4 +1,4 @@
-// Where the photo lies on the stage: a scale (CSS pixels for each pixel of the photo) and the place of its corner.
+// The position of the photo on the stage: its scale (CSS pixels for each pixel of the photo) and its corner.
 
 const CLOSEST = 40;
 
@@ -40,7 +40,7 @@ export class Viewport {
     this.y = (this.stage.height - this.photo.height * this.scale) / 2;
   }
 
-  /** Change the scale while the point of the photo under (x, y) of the stage stays there. */
+  /** Change the scale; the point of the photo under (x, y) of the stage stays there. */
   zoomTo(scale, x = this.stage.width / 2, y = this.stage.height / 2) {
     const point = this.toPhoto(x, y);
     const smallest = Math.min(this.fitScale, 1);
@@ -57,7 +57,7 @@ export class Viewport {
     this.settle();
   }
 
-  /** A photo smaller than the stage is centred; a larger one covers it, but for the margin. */
+  /** Centre a photo that is smaller than the stage; let a larger one cover it up to the margin. */
   settle() {
     const axis = (at, length, room, margin) =>
       length <= room - 2 * margin

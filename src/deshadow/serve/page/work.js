@@ -1,19 +1,19 @@
-// One removal from its beginning to its end: wait for a place, follow, show what is there so far, cancel.
+// Runs one removal on the server: waits for a place in the queue, follows the progress, fetches previews, cancels.
 
 import * as api from "./api.js";
 
 const STAGES = {
-  waiting: ({ position }) => (position > 0 ? `Waiting: ${position} ahead` : "Waiting"),
+  waiting: ({ position }) => (position > 0 ? `Waiting: ${position} before this` : "Waiting"),
   detect: () => "Looking for shadows",
-  quick: () => "Whole picture",
+  quick: () => "Whole photo",
   windows: ({ done, total }) => `Window ${Math.min(done + 1, total)} of ${total}`,
-  write: () => "Putting it together",
+  write: () => "Writing the result",
 };
 
-/** What a job does at this moment, in words. */
+/** What a job is doing now. */
 const describe = (job) => (STAGES[job.state === "queued" ? "waiting" : job.stage] ?? (() => "Working"))(job);
 
-/** How long it will still take, or how far it is. */
+/** The time that a job will still take, or how much of it is done. */
 function remaining({ state, left, share }) {
   if (state !== "running") return "";
   if (!(left >= 1)) return share > 0 ? `${Math.floor(100 * share)} %` : "";
@@ -31,8 +31,8 @@ export class Work {
   }
 
   /**
-   * Run a job; gives { job, blob }, the job as it ended and its picture, which is null where there was no shadow; or
-   * null when it was cancelled.
+   * Run a job; returns { job, blob }, the job and its picture, which is null if there was no shadow; or null if it was
+   * cancelled.
    *
    * `run` is { options, mask (a PNG, promised), base }; `on` has report({ words, left, share }) and preview(bitmap).
    */
@@ -49,13 +49,13 @@ export class Work {
         const bitmap = await createImageBitmap(await api.picture(url, signal));
         if (!signal.aborted && this.busy) on.preview(bitmap);
       } catch {
-        // A preview that is late or gone is no loss: the next one comes.
+        // A missing preview does not matter: the next one follows.
       }
       decoding = false;
     };
     try {
-      const full = (wait) => on.report({ words: `Queue full: again in ${wait} s`, left: "", share: 0 });
-      const begun = await api.begin(photo, run.options, await run.mask, run.base, signal, full);
+      const full = (wait) => on.report({ words: `Queue full: trying again in ${wait} s`, left: "", share: 0 });
+      const begun = await api.startJob(photo, run.options, await run.mask, run.base, signal, full);
       if (signal.aborted) await api.cancel(begun);
       else this.job = begun;
       const ended = await api.follow(begun, (job) => {
@@ -70,7 +70,7 @@ export class Work {
       if (error.name === "AbortError") return null;
       throw error;
     } finally {
-      // Another run may have begun while this one was being cancelled.
+      // Another removal may have started while this one was being cancelled.
       if (this.abort?.signal === signal) this.abort = this.job = null;
     }
   }
@@ -78,7 +78,7 @@ export class Work {
   async cancel() {
     if (!this.busy || this.abort.signal.aborted) return;
     this.abort.abort();
-    // The stream says when it has really ended; if the server is gone it says that too.
+    // The stream of events says when the job has ended.
     if (this.job) await api.cancel(this.job).catch(() => null);
   }
 }
