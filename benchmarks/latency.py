@@ -9,7 +9,8 @@ import time
 import numpy as np
 
 from deshadow.diffusion.sampling import sample
-from deshadow.runtime.backends import condition, open_backend
+from deshadow.runtime.backend import condition
+from deshadow.runtime.open import open_backend
 
 
 def main() -> None:

@@ -13,9 +13,11 @@ import torch
 
 from deshadow.nn.config import preset
 from deshadow.nn.lfg import LFGDiffusion
-from deshadow.runtime.backends import Backend, OnnxBackend, TorchBackend, condition
+from deshadow.runtime.backend import Backend, condition
 from deshadow.runtime.checkpoint import load, save
 from deshadow.runtime.export import export
+from deshadow.runtime.onnx_backend import OnnxBackend
+from deshadow.runtime.torch_backend import TorchBackend
 
 
 def main() -> None:

@@ -23,9 +23,10 @@ class Oracle:
         """`clean`: picture (B, 3, H, W) in [-1, 1], mask (B, 1, H, W) → picture."""
         self.config = ModelConfig(SMALL, SMALL, guidance="none")
         self.clean = clean
+        self.device = "cpu"
         self.passes = 0
 
-    def held(self, array: Array) -> Array:
+    def to_device(self, array: Array) -> Array:
         return array
 
     def encode(self, picture: Array, mask: Array) -> Array | None:

@@ -7,6 +7,8 @@ import importlib.util
 find = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *rest: None if name == "torch" else find(name, *rest)
 import numpy as np
-from deshadow.runtime.backends import OnnxBackend, condition, open_backend
+from deshadow.runtime.backend import condition
+from deshadow.runtime.onnx_backend import OnnxBackend
+from deshadow.runtime.open import open_backend
 from deshadow.diffusion.sampling import sample
 """

@@ -10,7 +10,7 @@ from deshadow.evaluation.models import Sampling, network_output
 from deshadow.image.morphology import dilate
 from deshadow.image.resize import bicubic, nearest
 from deshadow.nn.config import ModelConfig, palette, preset, unconditional
-from deshadow.runtime.backends import TorchBackend
+from deshadow.runtime.torch_backend import TorchBackend
 
 
 class Spy:
@@ -18,9 +18,10 @@ class Spy:
 
     def __init__(self, config: ModelConfig) -> None:
         self.config = config
+        self.device = "cpu"
         self.seen: list[tuple[np.ndarray, ...]] = []
 
-    def held(self, array: Array) -> Array:
+    def to_device(self, array: Array) -> Array:
         return array
 
     def encode(self, picture: Array, mask: Array) -> Array | None:

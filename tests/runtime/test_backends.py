@@ -16,9 +16,12 @@ from deshadow.diffusion.arrays import pad_to_multiple
 from deshadow.diffusion.sampling import sample
 from deshadow.nn.config import Fusion, Guidance, ModelConfig, Sees, preset
 from deshadow.nn.lfg import LFGDiffusion
-from deshadow.runtime.backends import OnnxBackend, TorchBackend, condition, open_backend
+from deshadow.runtime.backend import condition
 from deshadow.runtime.checkpoint import compress, load, save
 from deshadow.runtime.export import export
+from deshadow.runtime.onnx_backend import OnnxBackend
+from deshadow.runtime.open import open_backend
+from deshadow.runtime.torch_backend import TorchBackend
 
 SIZES = [(8, 8), (9, 17), (64, 48), (200, 31), (513, 389)]
 
@@ -221,9 +224,9 @@ def test_the_cpu_gets_onnxruntime_where_there_are_graphs(exported: Path, tmp_pat
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
 def test_a_missing_device_is_explained(exported: Path) -> None:
-    with pytest.raises(ValueError, match="torch cannot use the device 'cuda' here"):
+    with pytest.raises(ValueError, match="torch cannot compute on the device 'cuda' here"):
         open_backend(exported, "cuda")
-    with pytest.raises(ValueError, match="torch cannot use the device 'toaster' here"):
+    with pytest.raises(ValueError, match="torch cannot compute on the device 'toaster' here"):
         open_backend(exported, "toaster")
 
 
@@ -282,9 +285,9 @@ def test_without_graphs_and_without_torch_one_sentence_says_what_to_install(tmp_
 def test_without_a_driver_torch_is_not_loaded_to_look_for_a_gpu(exported: Path) -> None:
     code = f"""
 import sys
-from deshadow.runtime import backends
-backends._has_driver = lambda: False
-backends.open_backend({str(exported)!r})
+from deshadow.runtime import device, open
+device._has_driver = lambda: False
+open.open_backend({str(exported)!r})
 print("torch" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -300,7 +303,7 @@ def test_graphs_hold_nothing_that_is_inlined_when_they_are_opened(exported: Path
 
 def test_opening_a_model_reports_nothing_to_anybody(exported: Path, tmp_path: Path) -> None:
     # Where onnxruntime may report, it leaves the name that it gives to the machine in these folders.
-    program = f"from deshadow.runtime.backends import OnnxBackend; OnnxBackend({str(exported)!r})"
+    program = f"from deshadow.runtime.onnx_backend import OnnxBackend; OnnxBackend({str(exported)!r})"
     places = {name: str(tmp_path) for name in ("HOME", "TMPDIR", "XDG_CACHE_HOME")}
     environment = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
     subprocess.run([sys.executable, "-c", program], check=True, env={**environment, **places})

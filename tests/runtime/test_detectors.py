@@ -13,7 +13,9 @@ from deshadow.nn.config import DETECTORS, DetectorConfig, ModelConfig, config_fr
 from deshadow.nn.detector import ShadowDetector
 from deshadow.nn.layout import Cost, detector_cost
 from deshadow.runtime import checkpoint
-from deshadow.runtime.backends import OnnxDetector, TorchDetector, open_backend, open_detector
+from deshadow.runtime.onnx_backend import OnnxDetector
+from deshadow.runtime.open import open_backend, open_detector
+from deshadow.runtime.torch_backend import TorchDetector
 
 TINY = DETECTORS["detector-tiny"]
 
@@ -75,7 +77,7 @@ def test_the_cpu_gets_onnxruntime_where_there_is_a_graph(weights: Path, tmp_path
 
 def test_it_needs_no_torch(weights: Path) -> None:
     code = """
-from deshadow.runtime.backends import open_detector
+from deshadow.runtime.open import open_detector
 found = open_detector(sys.argv[1])(np.zeros((1, 3, 19, 40), np.float32))
 assert found.shape == (1, 1, 19, 40)
 """
@@ -102,7 +104,7 @@ def test_what_is_no_picture_is_refused(weights: Path, shape: tuple[int, ...]) ->
 
 
 def test_another_detector_than_the_expected_one_is_refused(weights: Path) -> None:
-    with pytest.raises(ValueError, match="holds preset 'detector-tiny', but preset 'detector' is asked for"):
+    with pytest.raises(ValueError, match="holds preset 'detector-tiny', but preset 'detector' was asked for"):
         checkpoint.load_detector(weights, expect=DETECTORS["detector"])
 
 

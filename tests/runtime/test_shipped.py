@@ -20,7 +20,10 @@ from deshadow.image.colour import decode, encode, lab, quantise
 from deshadow.image.morphology import dilate
 from deshadow.nn.config import PRESETS
 from deshadow.runtime import checkpoint
-from deshadow.runtime.backends import Backend, OnnxBackend, TorchBackend, condition, open_detector
+from deshadow.runtime.backend import Backend, condition
+from deshadow.runtime.onnx_backend import OnnxBackend
+from deshadow.runtime.open import open_detector
+from deshadow.runtime.torch_backend import TorchBackend
 
 MIB = 2**20
 

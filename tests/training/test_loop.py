@@ -23,10 +23,11 @@ from deshadow.metrics.scores import score
 from deshadow.nn.config import preset
 from deshadow.nn.lfg import LFGDiffusion
 from deshadow.runtime import checkpoint
-from deshadow.training import loop, objectives, validation
+from deshadow.training import objectives, setup, validation
 from deshadow.training.batches import DEGRADED, find_split, network_mask, open_source, seen_mask
+from deshadow.training.clock import share_by_clock
 from deshadow.training.journal import read_log
-from deshadow.training.loop import share_by_clock, train
+from deshadow.training.loop import train
 from deshadow.training.objectives import Batch, Criterion, Losses
 from deshadow.training.options import TrainingOptions, parse
 from deshadow.training.state import STATE, WEIGHTS, State
@@ -142,7 +143,7 @@ def test_stage_one_comes_first_and_its_encoder_stays_frozen(
             ends.append({name: tensor.numpy().copy() for name, tensor in self.tensors().items()})
 
     monkeypatch.setattr(objectives, "Criterion", Watched)
-    monkeypatch.setattr(loop, "State", Ending)
+    monkeypatch.setattr(setup, "State", Ending)
     train(options(tmp_path, "--images", "32", "--pretrain", "0.5"))
     assert stages == [1] * 4 + [2] * 4
     (frozen,) = ends
@@ -184,9 +185,10 @@ def test_an_encoder_of_another_shape_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_run_is_validated_once_at_each_point(tmp_path: Path) -> None:
-    train(options(tmp_path, "--images", "16", "--validate-every", "8"))
+    train(options(tmp_path, "--images", "24", "--validate-every", "16"))
+    train(options(tmp_path, "--images", "32", "--validate-every", "32", "--resume"))
     lines = [json.loads(text) for text in (tmp_path / "log.jsonl").read_text().splitlines()]
-    assert [line["images"] for line in lines if line["kind"] == "validation"] == [8, 16]
+    assert [line["images"] for line in lines if line["kind"] == "validation"] == [16, 24, 32]
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -357,7 +359,7 @@ def test_released_weights_start_a_new_run(tmp_path: Path) -> None:
         (["--images", "8", "--data", "{pairs}", "--val-split", "test"], "no split 'test'"),
         (["--images", "8", "--data", "{masks}"], "problem"),
         (["--images", "8", "--init", "sunny"], "no weights 'sunny'"),
-        (["--images", "8", "--init", "{light}"], "'light' is asked for|holds preset"),
+        (["--images", "8", "--init", "{light}"], "'light' was asked for|holds preset"),
         (["--images", "8", "--preset", "huge"], "unknown preset"),
         (["--images", "8", "--recipe", "soup"], "unknown recipe"),
         (["--images", "0"], "--images must be a number above 0"),
@@ -394,7 +396,7 @@ def test_a_run_is_not_begun_over_another(tmp_path: Path) -> None:
     train(options(tmp_path, "--images", "4"))
     with pytest.raises(ValueError, match="holds a run already"):
         train(options(tmp_path, "--images", "4"))
-    with pytest.raises(ValueError, match="is asked for"):
+    with pytest.raises(ValueError, match="was asked for"):
         train(options(tmp_path, "--images", "8", "--resume", "--fusion", "map"))
 
 

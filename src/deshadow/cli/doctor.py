@@ -13,6 +13,8 @@ from deshadow.cli.parameters import Device, Finder, Weights
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from deshadow.runtime.backend import Backend, Detector
+
 _BASE = ("numpy", "pillow", "onnxruntime", "safetensors", "cyclopts", "rich")
 _EXTRAS = {
     "train": {"torch": "torch", "matplotlib": "matplotlib"},
@@ -99,7 +101,8 @@ def _shipped() -> Rows:
 def _running(weights: str, detector: str, device: str) -> Rows:
     import numpy as np
 
-    from deshadow.runtime.backends import condition, open_backend, open_detector
+    from deshadow.runtime.backend import condition
+    from deshadow.runtime.open import open_backend, open_detector
 
     yield "devices", _devices()
     picture = np.zeros((1, 3, _SIDE, _SIDE), np.float32)
@@ -151,10 +154,12 @@ def _devices() -> str:
     return ", ".join(["cpu", *(f"cuda:{index} ({name})" for index, name in enumerate(names))])
 
 
-def _runtime(network: object) -> str:
-    """A torch one knows its device; onnxruntime runs on the processor."""
-    device = getattr(network, "device", None)
-    return "onnxruntime on cpu" if device is None else f"torch on {device}"
+def _runtime(network: "Backend | Detector") -> str:
+    """The runtime of a network and its device."""
+    from deshadow.runtime.onnx_backend import OnnxBackend, OnnxDetector
+
+    by_onnx = isinstance(network, OnnxBackend | OnnxDetector)
+    return f"{'onnxruntime' if by_onnx else 'torch'} on {network.device}"
 
 
 def _pace(one_pass: Callable[[], object]) -> str:

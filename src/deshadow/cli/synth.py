@@ -77,21 +77,17 @@ def synth_to_disk(
     device: str,
 ) -> int:
     """Write `count` triplets with a progress bar and return how many were new."""
-    import torch
-
     from deshadow.data.synth.banks import open_banks
     from deshadow.data.synth.recipe import SHADOW_RECIPES, Darkness
     from deshadow.data.synth.writing import check_folder, write_triplets
+    from deshadow.runtime.device import choose_device
     from deshadow.system.progress import show_progress
 
     if count < 1:
         raise ValueError("--count must be 1 or more")
     if not 32 <= size <= 4096:
         raise ValueError("--size must be between 32 and 4096")
-    try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError):  # torch asserts that it was built for the device
-        raise ValueError(f"torch cannot use the device {device!r} here: use --device cpu") from None
+    device = choose_device(device)
     check_folder(out)  # before any time goes into the banks
     recipe = SHADOW_RECIPES[preset]
     recipe = replace(recipe, targets=targets or recipe.targets)

@@ -4,15 +4,21 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from deshadow.evaluation.methods import BASELINES, Method, baseline, from_folder
-from deshadow.evaluation.models import Sampling, network_output, photo_result
-from deshadow.evaluation.options import DEFAULT_WEIGHTS, Comparison
+from deshadow.evaluation.models import Latents, Sampling, network_output, photo_result
+from deshadow.evaluation.options import DEFAULT_WEIGHTS, Comparison, LatentKind
 from deshadow.nn.config import ModelConfig, Sees
 from deshadow.nn.layout import Cost, model_cost
-from deshadow.runtime.backends import TorchBackend, open_backend
 from deshadow.runtime.checkpoint import locate, read_config
+from deshadow.runtime.open import open_backend
 
 # What a model must see to carry the name of a published one.
 _SEES: Mapping[str, Sees] = {"palette": "picture", "repaint": "nothing"}
+_LATENT_NOTES: Mapping[LatentKind, str] = {
+    "own": "",
+    "other": ", latent of another scene",
+    "mean": ", mean latent of the set",
+    "zero": ", latent 0",
+}
 
 
 def build_methods(comparison: Comparison) -> list[Method]:
@@ -42,14 +48,19 @@ def build_methods(comparison: Comparison) -> list[Method]:
 def _build_model(name: str, path_or_name: str, comparison: Comparison, steps: int | None) -> Method:
     config, _ = read_config(locate(path_or_name))
     _check_kind(name, config)
+    _check_latent(name, config, comparison)
     steps = config.prediction.steps if steps is None else steps
-    sampling = Sampling(steps, comparison.seed, comparison.jump, comparison.resamplings)
+    sampling = Sampling(steps, comparison.sampler, comparison.seed, comparison.jump, comparison.resamplings)
     config.schedule.times(sampling.steps)  # refuses a number of steps that the schedule does not have
     backend = open_backend(path_or_name, comparison.device)
     kind = "inpainting under the mask" if config.unconditional else f"{config.predicts} prediction"
     note = f"{kind}, {steps} step{'s' * (steps > 1)}"
+    if comparison.sampler != "ddim" and not config.unconditional:
+        note += f", {comparison.sampler}"
+    latents = None if comparison.latent == "own" else Latents(backend, comparison.latent)
     if comparison.mode == "network":
-        remove = network_output(backend, sampling)
+        remove = network_output(backend, sampling, latents)
+        note += _LATENT_NOTES[comparison.latent]
     else:
         remove, note = photo_result(backend, comparison.mode, sampling), f"{comparison.mode}: {note}"
     return Method(
@@ -57,8 +68,20 @@ def _build_model(name: str, path_or_name: str, comparison: Comparison, steps: in
         remove,
         sum(model_cost(config, 256, 256).values(), Cost()).parameters,
         note,
-        every_core=not isinstance(backend, TorchBackend) or backend.device == "cpu",
+        every_core=backend.device == "cpu",
+        prepare=None if latents is None else latents.prepare,
     )
+
+
+def _check_latent(name: str, config: ModelConfig, comparison: Comparison) -> None:
+    if comparison.latent == "own":
+        return
+    if comparison.mode != "network":
+        raise ValueError(f"--latent {comparison.latent} needs --mode network")
+    if config.guidance != "latent":
+        raise ValueError(
+            f"--latent {comparison.latent}: {name} has no latent, but the guidance {config.guidance}"
+        )
 
 
 def _check_kind(name: str, config: ModelConfig) -> None:

@@ -17,7 +17,7 @@ from deshadow.image.resize import SIDE, bicubic, nearest
 from deshadow.metrics.detection import Confusion, confusion
 from deshadow.metrics.pooling import mean, none_for_nan
 from deshadow.nn.layout import detector_cost
-from deshadow.runtime.backends import Detector
+from deshadow.runtime.backend import Detector
 from deshadow.system.progress import track
 
 Pixels = NDArray[np.uint8]

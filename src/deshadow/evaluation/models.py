@@ -2,19 +2,25 @@
 
 import hashlib
 from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
-from deshadow.diffusion.arrays import FloatArray
-from deshadow.diffusion.sampling import repaint, sample
-from deshadow.evaluation.methods import Input, Pixels, Remove
+from deshadow.data.pairs.sample import Sample
+from deshadow.diffusion import sampling as samplers
+from deshadow.diffusion.arrays import FloatArray, pad_to_multiple
+from deshadow.evaluation.methods import Input, Pixels, Remove, name_of
+from deshadow.evaluation.options import LatentKind
 from deshadow.image.morphology import dilate, dilation_radius
 from deshadow.image.resize import SIDE, bicubic, nearest
-from deshadow.removal.options import RemovalOptions
+from deshadow.removal.modes import SAMPLERS
+from deshadow.removal.options import RemovalOptions, Solver
 from deshadow.removal.remover import Remover
-from deshadow.runtime.backends import Backend, condition
+from deshadow.runtime.backend import Backend, condition
+from deshadow.system.progress import track
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +28,7 @@ class Sampling:
     """How results are sampled from a model."""
 
     steps: int
+    sampler: Solver = "ddim"
     seed: int = 0
     jump: int = 10
     """RePaint: length of the jumps back, in steps."""
@@ -29,7 +36,59 @@ class Sampling:
     """RePaint: how many times each stretch of steps is sampled."""
 
 
-def network_output(backend: Backend, sampling: Sampling) -> Remove:
+class Latents:
+    """The latents (1, C, 256, 256) that guide a model instead of each picture's own."""
+
+    def __init__(self, backend: Backend, kind: LatentKind) -> None:
+        self.backend, self.kind = backend, kind
+        self.shared: FloatArray | None = None
+        if kind == "zero":
+            self.shared = np.zeros((1, backend.config.guidance_channels, SIDE, SIDE), np.float32)
+        self.others: dict[str, Callable[[], Input]] = {}
+
+    def prepare(self, samples: Sequence[Sample], load: Callable[[Sample], Input]) -> None:
+        """Average the latents of the set, or choose another scene for each of its pictures."""
+        if self.kind == "mean":
+            self.shared = self._average(samples, load)
+        elif self.kind == "other":
+            for sample, other in zip(samples, choose_other_scenes(samples), strict=True):
+                self.others[name_of(sample)] = partial(load, other)
+
+    def replace(self, name: str) -> FloatArray | None:
+        """The latent for a picture of this name; None: its own."""
+        return self._encode(self.others[name]()) if self.kind == "other" else self.shared
+
+    def _encode(self, given: Input) -> FloatArray:
+        latent = self.backend.encode(
+            *(pad_to_multiple(each, self.backend.config.stride) for each in network_input(given))
+        )
+        assert isinstance(latent, np.ndarray)
+        return latent[:, :, :SIDE, :SIDE]
+
+    def _average(self, samples: Sequence[Sample], load: Callable[[Sample], Input]) -> FloatArray:
+        total, count = np.zeros((1, self.backend.config.guidance_channels, SIDE, SIDE)), 0
+        for sample in track(samples, "mean latent", len(samples)):
+            try:
+                total += self._encode(load(sample))
+            except ValueError:  # a file that cannot be read; it is listed when its own turn comes
+                continue
+            count += 1
+        return (total / max(count, 1)).astype(np.float32)
+
+
+def choose_other_scenes(samples: Sequence[Sample]) -> list[Sample]:
+    """For each sample the one half the set away, or the next after it that shows another scene."""
+    count, others = len(samples), []
+    for place, sample in enumerate(samples):
+        further = (samples[(place + count // 2 + step) % count] for step in range(count))
+        other = next((each for each in further if each.scene != sample.scene), None)
+        if other is None:
+            raise ValueError("--latent other needs pictures of at least two scenes")
+        others.append(other)
+    return others
+
+
+def network_output(backend: Backend, sampling: Sampling, latents: Latents | None = None) -> Remove:
     """The network's own output, (256, 256, 3) of 8 bits, as the published protocol scores it.
 
     Every picture goes through the network by itself, with noise from the seed and its name: runtimes sum
@@ -41,14 +100,16 @@ def network_output(backend: Backend, sampling: Sampling) -> Remove:
         picture, mask = network_input(given)
         rng = generator(sampling.seed, given.name)
         noisy: FloatArray = rng.standard_normal(picture.shape).astype(np.float32)
-        denoise = condition(backend, picture, mask)
+        latent = None if latents is None else latents.replace(given.name)
+        denoise = condition(backend, picture, mask, latent)
         if config.unconditional:
             times = config.schedule.times(sampling.steps)
             jumps = {"jump": sampling.jump, "resamplings": sampling.resamplings}
-            walk = repaint(denoise, noisy, config.schedule, times, picture, mask, rng=rng, **jumps)
+            walk = samplers.repaint(denoise, noisy, config.schedule, times, picture, mask, rng=rng, **jumps)
             clean = deque(walk, maxlen=1).pop()
         else:
-            clean = sample(denoise, noisy, config.schedule, steps=sampling.steps)
+            sampler = SAMPLERS[sampling.sampler]
+            clean = samplers.sample(denoise, noisy, config.schedule, steps=sampling.steps, sampler=sampler)
         levels = ((clean[0] + 1) * 127.5).round().clip(0, 255).astype(np.uint8)
         return np.ascontiguousarray(levels.transpose(1, 2, 0))
 
@@ -70,7 +131,7 @@ def network_input(given: Input) -> tuple[FloatArray, FloatArray]:
 def photo_result(backend: Backend, mode: Literal["quick", "removal"], sampling: Sampling) -> Remove:
     """The photo as `deshadow remove` writes it, at its own size; unchanged outside the reach of the mask."""
     remover = Remover(backend)
-    options = RemovalOptions(mode=mode, steps=sampling.steps, seed=sampling.seed)
+    options = RemovalOptions(mode=mode, steps=sampling.steps, sampler=sampling.sampler, seed=sampling.seed)
 
     def remove(given: Input) -> Pixels:
         pixels = given.picture.astype(np.float32) / np.float32(255)

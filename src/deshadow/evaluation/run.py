@@ -15,7 +15,7 @@ from deshadow.evaluation.perceptual import lpips_distance
 from deshadow.evaluation.protocol import Evaluation, choose, evaluate
 from deshadow.evaluation.record import as_json
 from deshadow.evaluation.report.page import draw_page
-from deshadow.runtime.backends import open_detector
+from deshadow.runtime.open import open_detector
 from deshadow.system.files import write_whole
 
 PAGE = "index.html"
@@ -109,7 +109,13 @@ def _write(
     mask: MaskKind,
 ) -> None:
     if outputs.json:
-        about = _about(pairs, split) | {"mode": comparison.mode, "mask": mask, "seed": comparison.seed}
+        about = _about(pairs, split) | {
+            "mode": comparison.mode,
+            "mask": mask,
+            "sampler": comparison.sampler,
+            "latent": comparison.latent,
+            "seed": comparison.seed,
+        }
         outputs.json.parent.mkdir(parents=True, exist_ok=True)
         write_whole(outputs.json, as_json(evaluations, about).encode())
     if outputs.report:

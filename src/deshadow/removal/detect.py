@@ -5,7 +5,7 @@ import numpy as np
 from deshadow.image.colour import linear
 from deshadow.image.filters import Field, Upsampled, fit_local_lines, fit_within, resize
 from deshadow.removal.relight import log_luminance
-from deshadow.runtime.backends import Detector
+from deshadow.runtime.backend import Detector
 
 SEEN = 512
 """Longer side of the picture that the detector sees."""

@@ -12,13 +12,13 @@ from deshadow.removal import balance, reach, relight, windows
 from deshadow.removal.options import RemovalOptions, Solver
 from deshadow.removal.reach import SEEN
 from deshadow.removal.selection import Selection
-from deshadow.runtime.backends import Backend, condition
+from deshadow.runtime.backend import Backend, condition
 
 Stage = Literal["detect", "quick", "windows"]
 
 WINDOWED = 1280
 """Longer side, at the most, of the picture that windows are laid over."""
-_SAMPLERS: dict[Solver, Sampler] = {"ddim": "ddim", "dpm": "dpm++"}
+SAMPLERS: dict[Solver, Sampler] = {"ddim": "ddim", "dpm": "dpm++"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def quick(
     picture = np.ascontiguousarray((shadow * 2 - 1).transpose(2, 0, 1)[None])
     denoise = condition(backend, picture, mask[None, None])
     noise = np.random.default_rng(options.seed).standard_normal(picture.shape).astype(np.float32)
-    sampler = _SAMPLERS[options.sampler]
+    sampler = SAMPLERS[options.sampler]
     found = sample(denoise, noise, backend.config.schedule, steps=options.steps, sampler=sampler)
     clean = ((found[0].transpose(1, 2, 0) + 1) / 2).clip(0, 1)
     relighting = relight.fit(shadow, clean, relight.reduced(weight, height, width))
@@ -69,8 +69,7 @@ def removal(
     """(H, W, 3): Quick's result, relit as windows over the shadow would have it, each started from it."""
     height, width = fit_within(pixels.shape[:2], WINDOWED)
     shadow, start, seen = (relight.reduced(field, height, width) for field in (pixels, relit, weight))
-    radius = round(options.dilate * max(height, width) / SEEN)
-    mask = reach.network_mask(selection, radius, height, width)
+    mask = reach.network_mask(selection, options.dilate, height, width)
     start = composite(shadow, start, seen)
     places = windows.lay_out(seen)
 
@@ -89,7 +88,7 @@ def removal(
         mask,
         places,
         steps=options.steps,
-        sampler=_SAMPLERS[options.sampler],
+        sampler=SAMPLERS[options.sampler],
         seed=options.seed,
     )
     for done, refined in enumerate(states, start=1):

@@ -17,7 +17,8 @@ from deshadow.removal.modes import Progress, Report, composite, quick, removal
 from deshadow.removal.options import RemovalOptions, parse_options
 from deshadow.removal.reach import weigh
 from deshadow.removal.selection import Selection, select
-from deshadow.runtime.backends import Backend, Detector, open_backend, open_detector
+from deshadow.runtime.backend import Backend, Detector
+from deshadow.runtime.open import open_backend, open_detector
 
 Image = TypeVar("Image")
 

@@ -8,7 +8,7 @@ import numpy as np
 from deshadow.diffusion.arrays import FloatArray
 from deshadow.diffusion.sampling import Sampler, sample
 from deshadow.image.filters import Field, approximate_gaussian_blur
-from deshadow.runtime.backends import Backend, condition
+from deshadow.runtime.backend import Backend, condition
 
 SIDE = 256
 """Of a window, as in training."""

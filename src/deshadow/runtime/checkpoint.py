@@ -12,7 +12,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as serialise
 
 from deshadow.nn.config import Config, DetectorConfig, ModelConfig, config_from_json, describe
-from deshadow.runtime.quantise import quantised, widened
+from deshadow.runtime.quantise import dequantise, quantise
 from deshadow.system.files import write_whole
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Checkpoint(NamedTuple):
     config: Config
     tensors: dict[str, NDArray[Any]]
     notes: dict[str, str]
-    """Whatever else the writer wrote down: the recipe of a release, the counters of a training run."""
+    """Other metadata: the recipe of a release, or the counters of a training run."""
 
 
 class Place(NamedTuple):
@@ -57,23 +57,20 @@ def save(
 ) -> None:
     """Write a model's weights, in half precision or in float32."""
     tensors = {name: tensor.detach().cpu().numpy() for name, tensor in model.state_dict().items()}
-    write(
-        path,
-        model.config,
-        {name: _halved(name, a) for name, a in tensors.items()} if half else tensors,
-        notes,
-    )
+    if half:
+        tensors = {name: _to_half(name, tensor) for name, tensor in tensors.items()}
+    write(path, model.config, tensors, notes)
 
 
 def compress(path_or_name: str | Path, output: Path) -> Path:
-    """Write a checkpoint anew with weights of 8 bits."""
+    """Write a copy of a checkpoint with weights of 8 bits."""
     path = locate(path_or_name)
     if output.resolve() == path.resolve():
         raise ValueError(f"{output} is the checkpoint itself: name another file")
     if output.suffix != SUFFIX:
         raise ValueError(f"{output} must end in {SUFFIX}")
     found = read(path)
-    write(output, found.config, quantised(found.tensors), found.notes)
+    write(output, found.config, quantise(found.tensors), found.notes)
     return output
 
 
@@ -88,7 +85,7 @@ def load(path_or_name: str | Path, *, expect: ModelConfig | None = None) -> "LFG
     found = read(path)
     config = remover_config(path, found.config)
     _expect(path, config, expect)
-    return _filled(LFGDiffusion(config), path, found.tensors)
+    return _fill(LFGDiffusion(config), path, found.tensors)
 
 
 def load_detector(path_or_name: str | Path, *, expect: DetectorConfig | None = None) -> "ShadowDetector":
@@ -99,7 +96,7 @@ def load_detector(path_or_name: str | Path, *, expect: DetectorConfig | None = N
     found = read(path)
     config = detector_config(path, found.config)
     _expect(path, config, expect)
-    return _filled(ShadowDetector(config), path, found.tensors)
+    return _fill(ShadowDetector(config), path, found.tensors)
 
 
 def _expect(path: Path, config: Config, expect: Config | None) -> None:
@@ -107,10 +104,10 @@ def _expect(path: Path, config: Config, expect: Config | None) -> None:
         raise ValueError(mismatch(path, config, expect))
 
 
-def _filled(model: Network, path: Path, tensors: Mapping[str, NDArray[Any]]) -> Network:
+def _fill(model: Network, path: Path, tensors: Mapping[str, NDArray[Any]]) -> Network:
     import torch
 
-    tensors = widened(tensors)
+    tensors = dequantise(tensors)
     shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
     if shapes != {name: tensor.shape for name, tensor in tensors.items()}:
         raise ValueError(
@@ -135,33 +132,33 @@ def detector_config(path: Path, config: Config) -> DetectorConfig:
 
 
 def mismatch(path: Path, config: Config, expect: Config) -> str:
-    """Say that a checkpoint is of another configuration than the one that is asked for."""
+    """The message for a checkpoint of another configuration than the one that was asked for."""
     return (
-        f"{path} holds {describe(config)}, but {describe(expect)} is asked for: choose the checkpoint or the "
-        "preset that fits the other"
+        f"{path} holds {describe(config)}, but {describe(expect)} was asked for: choose another checkpoint "
+        "or another preset, so that both have one configuration"
     )
 
 
 def write(
     path: Path, config: Config, tensors: Mapping[str, NDArray[Any]], notes: Mapping[str, str] = {}
 ) -> None:
-    """Write tensors with their configuration; an older file survives whole if this fails."""
+    """Write tensors with their configuration; an existing file stays as it is if this fails."""
     tensors = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
     metadata = {**notes, "format": "deshadow", "config": config.to_json(), "digest": digest(tensors)}
     write_whole(path, serialise(tensors, metadata))
 
 
 def read(path: Path) -> Checkpoint:
-    """Everything that a checkpoint holds, checked."""
+    """Everything that a checkpoint holds, after its digest was checked."""
     config, notes = read_header(path)
     try:
         with safe_open(path, framework="numpy") as file:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
     except SafetensorError as error:
-        raise ValueError(f"{path} is damaged ({error}): fetch or write it again") from error
+        raise ValueError(f"{path} is damaged ({error}): download or write it again") from error
     if digest(tensors) != notes.pop("digest", None):
         raise ValueError(
-            f"{path} is damaged (its tensors do not match their digest): fetch or write it again"
+            f"{path} is damaged (its tensors do not match their digest): download or write it again"
         )
     return Checkpoint(config, tensors, notes)
 
@@ -173,20 +170,14 @@ def read_config(path: Path) -> tuple[ModelConfig, dict[str, str]]:
 
 
 def read_header(path: Path) -> tuple[Config, dict[str, str]]:
-    """The configuration, of whichever kind, and the notes of a checkpoint, from its header alone."""
+    """The configuration, of a remover or a detector, and the notes of a checkpoint, from its header."""
     if not path.is_file():
         raise ValueError(f"no checkpoint at {path}: name a {SUFFIX} file")
     try:
         with safe_open(path, framework="numpy") as file:
             notes = dict(file.metadata() or {})
     except (SafetensorError, OSError) as error:
-        with path.open("rb") as raw:
-            pickled = raw.read(4).startswith(PICKLES)
-        raise ValueError(
-            f"{path} is a pickle, which can run any code when opened: deshadow reads safetensors only"
-            if pickled
-            else f"{path} is truncated, damaged or no safetensors file ({error}): fetch or write it again"
-        ) from error
+        raise ValueError(_unreadable(path, error)) from error
     if notes.pop("format", None) != "deshadow":
         raise ValueError(
             f"{path} is a safetensors file, but not a checkpoint of deshadow: it has no configuration"
@@ -197,8 +188,15 @@ def read_header(path: Path) -> tuple[Config, dict[str, str]]:
         raise ValueError(f"{path}: {error}") from error
 
 
+def _unreadable(path: Path, error: Exception) -> str:
+    with path.open("rb") as raw:
+        if raw.read(4).startswith(PICKLES):
+            return f"{path} is a pickle, which can run any code when opened: deshadow reads safetensors only"
+    return f"{path} is truncated, damaged or no safetensors file ({error}): download or write it again"
+
+
 def places(path: Path) -> dict[str, Place]:
-    """Where each tensor of a checkpoint lies in the file, for readers that map it themselves."""
+    """The place of each tensor in a checkpoint's file, by name, for graphs that point into it."""
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(length))
@@ -211,7 +209,7 @@ def places(path: Path) -> dict[str, Place]:
 
 
 def locate(path_or_name: str | Path) -> Path:
-    """The file of a path, or of the name of shipped weights."""
+    """The file at a path, or that of shipped weights by their name."""
     path = Path(path_or_name)
     if path.suffix == SUFFIX or path.exists():
         return path
@@ -223,7 +221,7 @@ def locate(path_or_name: str | Path) -> Path:
 
 
 def digest(tensors: Mapping[str, NDArray[Any]]) -> str:
-    """SHA-256 over names, types, shapes and bytes, whatever the order."""
+    """SHA-256 over the names, types, shapes and bytes of tensors; their order does not matter."""
     sha = hashlib.sha256()
     for name in sorted(tensors):
         tensor = tensors[name]
@@ -232,7 +230,7 @@ def digest(tensors: Mapping[str, NDArray[Any]]) -> str:
     return sha.hexdigest()
 
 
-def _halved(name: str, tensor: NDArray[Any]) -> NDArray[Any]:
+def _to_half(name: str, tensor: NDArray[Any]) -> NDArray[Any]:
     if not np.issubdtype(tensor.dtype, np.floating):
         return tensor
     if not np.all(np.abs(tensor) <= np.finfo(np.float16).max):

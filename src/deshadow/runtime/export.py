@@ -19,8 +19,8 @@ from torch.export import Dim
 from deshadow.nn.config import DetectorConfig
 from deshadow.nn.detector import ShadowDetector
 from deshadow.nn.lfg import LFGDiffusion
-from deshadow.runtime.backends import fingerprint, graphs
 from deshadow.runtime.checkpoint import Place, load, load_detector, locate, places, read_header
+from deshadow.runtime.onnx_backend import fingerprint, graph_paths
 from deshadow.runtime.quantise import SCALE
 from deshadow.system.files import replacing
 
@@ -34,7 +34,7 @@ def export(path_or_name: str | Path) -> list[Path]:
     """Write the graphs of a checkpoint beside it, for any batch and any size that the network takes."""
     path = locate(path_or_name)
     config, _ = read_header(path)
-    written = graphs(path, config)
+    written = graph_paths(path, config)
     if isinstance(config, DetectorConfig):
         protos = {"detector": trace_detector(load_detector(path))}
     else:

@@ -7,16 +7,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 SCALE = ".scale"
-"""Behind the name of a tensor of 8 bits: what its whole numbers are to be multiplied with."""
+"""Suffix of the name of an 8-bit tensor's scale, which its whole numbers are multiplied with."""
 LARGEST = 127
 
 Tensors = dict[str, NDArray[Any]]
 
 
-def quantised(tensors: Mapping[str, NDArray[Any]]) -> Tensors:
-    """Matrices and convolutions as whole numbers from −127 to 127 with their scales.
+def quantise(tensors: Mapping[str, NDArray[Any]]) -> Tensors:
+    """Matrices and convolutions as whole numbers from −127 to 127, each with its scale.
 
-    The scales, and all else, which is little, in float32: a runtime takes them as they lie in the file.
+    The scales and the other tensors, which are small, are in float32, so that a runtime can use them as
+    they are stored.
     """
     found: Tensors = {}
     for name, tensor in tensors.items():
@@ -34,8 +35,8 @@ def quantised(tensors: Mapping[str, NDArray[Any]]) -> Tensors:
     return found
 
 
-def widened(tensors: Mapping[str, NDArray[Any]]) -> Tensors:
-    """The inverse of `quantised`, in float32; tensors that never were of 8 bits stay as they are."""
+def dequantise(tensors: Mapping[str, NDArray[Any]]) -> Tensors:
+    """The inverse of `quantise`, in float32; tensors without a scale stay as they are."""
     return {
         name: tensor.astype(np.float32) * tensors[name + SCALE] if name + SCALE in tensors else tensor
         for name, tensor in tensors.items()

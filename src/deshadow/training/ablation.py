@@ -26,10 +26,10 @@ from deshadow.system.files import write_whole
 from deshadow.training.arguments import change
 from deshadow.training.batches import Source, open_source
 from deshadow.training.collapse import collapse, draw_collapse
-from deshadow.training.endings import run_and_exit
+from deshadow.training.endings import Interrupted, run_and_exit
 from deshadow.training.figures import figures
 from deshadow.training.journal import LOG, read_log
-from deshadow.training.loop import Interrupted, train
+from deshadow.training.loop import train
 from deshadow.training.options import (
     Command,
     DataOptions,
