@@ -63,16 +63,16 @@ class RemovalOptions:
         ),
     )
     dilate: int = field(
-        default=15,
+        default=10,
         metadata=_about(
-            "Radius by which the mask is dilated, in pixels of a photo whose longer side is 512.",
+            "Radius by which the mask is dilated, in pixels of a photo whose shorter side is 256.",
             range=Range(0, 64),
         ),
     )
     feather: float = field(
-        default=4.0,
+        default=2.5,
         metadata=_about(
-            "Width of the soft edge beyond the dilated mask, in pixels of a photo whose longer side is 512.",
+            "Width of the soft edge beyond the dilated mask, in pixels of a photo whose shorter side is 256.",
             range=Range(0, 64, 0.5),
         ),
     )

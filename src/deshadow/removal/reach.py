@@ -10,20 +10,22 @@ from deshadow.removal.masks import Mask
 from deshadow.removal.selection import Selection
 
 SEEN = 512
-"""Longer side of the picture that the network sees at once; lengths are told in its pixels."""
+"""Longer side of the picture that the network sees at once."""
+_SIDE = 256
+"""Shorter side of the picture in whose pixels `dilate` and `feather` are measured, as in the paper."""
 
 
 def weigh(selection: Selection, dilate: int, feather: float) -> Field:
     """(H, W) in [0, 1]: the weight of a removal; 1 in the dilated mask, fading beyond it, then exactly 0.
 
-    `dilate` and `feather` are lengths in pixels of the picture that the network sees. The weight of what is
+    `dilate` and `feather` are lengths in pixels of a picture whose shorter side is 256. The weight of what is
     protected is 0.
     """
     height, width = selection.mask.shape
     small = fit_within((height, width), SEEN)
     seen = resize(selection.mask, *small, Image.Resampling.BOX).clip(0, 1)
-    wide = morphology.dilate(seen, dilate)
-    radius = round(feather)
+    wide = morphology.dilate(seen, _radius(dilate, *small))
+    radius = round(feather * measure_scale(*small))
     if radius:
         # Half of a square that is centred on a straight border lies inside: there the fading begins.
         share = (2 * box_filter(wide, radius)).clip(0, 1)
@@ -41,9 +43,12 @@ def weigh(selection: Selection, dilate: int, feather: float) -> Field:
 
 
 def network_mask(selection: Selection, dilate: int, height: int, width: int) -> Mask:
-    """(height, width): the mask that the network sees, dilated as in training, 0 in what is protected."""
+    """(height, width): the mask that the network sees at this size, 0 in what is protected.
+
+    It is dilated as in training: `dilate` is in pixels of a picture whose shorter side is 256.
+    """
     small = resize(selection.mask, height, width, Image.Resampling.BOX).clip(0, 1)
-    mask = morphology.dilate(small, dilate)
+    mask = morphology.dilate(small, _radius(dilate, height, width))
     protected = network_protected(selection, height, width)
     return mask if protected is None else np.where(protected, np.float32(0), mask)
 
@@ -55,3 +60,12 @@ def network_protected(selection: Selection, height: int, width: int) -> NDArray[
     share = resize(selection.protected.astype(np.float32), height, width, Image.Resampling.BOX)
     protected: NDArray[np.bool_] = share > 0.5
     return protected
+
+
+def measure_scale(height: int, width: int) -> float:
+    """How many pixels of a picture of this size one pixel of `dilate` and `feather` is."""
+    return min(height, width) / _SIDE
+
+
+def _radius(dilate: int, height: int, width: int) -> int:
+    return morphology.dilation_radius(height, width, dilate) if dilate else 0

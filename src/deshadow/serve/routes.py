@@ -12,7 +12,7 @@ from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response, StreamingResponse
 
 from deshadow.photo.formats import FORMATS
-from deshadow.removal.reach import SEEN
+from deshadow.removal.reach import measure_scale
 from deshadow.serve.errors import ApiError, not_found
 from deshadow.serve.schema import (
     EVENTS,
@@ -199,7 +199,7 @@ def _describe_photo(photo: StoredPhoto, expire: float) -> PhotoOut:
         format=photo.format,
         width=photo.width,
         height=photo.height,
-        scale=max(1.0, max(photo.width, photo.height) / SEEN),
+        scale=measure_scale(photo.height, photo.width),
         bytes=photo.size,
         expires=expire,
         picture=f"{address}/picture",
