@@ -1,4 +1,4 @@
-"""How large the page is, how soon a browser paints it, and how long a photo of 12 megapixels takes in it.
+"""Measures the size of the page, its first paint in a browser, and the times for a photo of 12 megapixels.
 
 Start `deshadow serve --no-browser` first.
 
@@ -35,7 +35,7 @@ def main(address: str = "http://127.0.0.1:8765/") -> None:
 
 
 def first_paint(browser: Browser, address: str) -> float:
-    """Milliseconds from the click to the first thing seen, with nothing in the cache."""
+    """Milliseconds until the first paint, with an empty cache."""
     context = browser.new_context()
     page = context.new_page()
     page.goto(address)
@@ -47,7 +47,7 @@ def first_paint(browser: Browser, address: str) -> float:
 
 
 def large_photo(browser: Browser, address: str) -> None:
-    """Open, remove in both ways, cancel."""
+    """Print the times to open a photo, to remove its shadow in both modes, and to cancel."""
     page = browser.new_page()
     page.set_default_timeout(600_000)
     page.goto(address)
@@ -61,7 +61,7 @@ def large_photo(browser: Browser, address: str) -> None:
 
     page.set_input_files("#file", {"name": "gravel.jpg", "mimeType": "image/jpeg", "buffer": photo})
     page.wait_for_selector("body[data-state=ready]")
-    seconds("12 megapixels, until seen")
+    seconds("12 megapixels, until shown")
     page.wait_for_selector(".chip")
     seconds("until its shadow is outlined")
     for name in ("quick", "remove"):
@@ -75,7 +75,7 @@ def large_photo(browser: Browser, address: str) -> None:
     began = time.monotonic()
     page.click("[data-do=cancel]")
     page.wait_for_selector("body[data-state=ready]")
-    seconds("cancelled among the windows after")
+    seconds("cancelled during the windows after")
     page.close()
 
 

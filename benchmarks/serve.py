@@ -1,12 +1,13 @@
-"""Many clients at once: is a request lost or mixed up, does memory stay flat, does the page answer?
+"""Load test of the server: counts lost and mixed-up requests, and measures memory and response times.
 
-python benchmarks/serve.py                                       # networks that need no weights
-python benchmarks/serve.py --weights light --detector detector   # the real ones
+python benchmarks/serve.py                                       # a stand-in for the networks
+python benchmarks/serve.py --weights light --detector detector   # the real networks
 """
 
 import argparse
 import asyncio
 import io
+import math
 import os
 import subprocess
 import sys
@@ -22,6 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from deshadow.removal.options import RemovalOptions
+
+DEFAULTS = RemovalOptions()
 TESTS = Path(__file__).parent.parent / "tests"
 STAND_IN = """
 from standin import StandIn
@@ -33,7 +37,7 @@ run_server(StandIn(pause=0.05), Settings(port=0), browser=False)
 
 @dataclass
 class Found:
-    """What the clients saw."""
+    """What the clients measured."""
 
     results: int = 0
     wrong: int = 0
@@ -44,7 +48,7 @@ class Found:
 
 
 def picture(client: int, turn: int, side: int) -> NDArray[np.uint8]:
-    """(H, W, 3): noise that no other client and no other turn has, with a dark patch."""
+    """(H, W, 3): noise with a dark patch, different for every client and turn."""
     generator = np.random.default_rng([client, turn])
     found = generator.integers(100, 220, (side * 3 // 4, side, 3), np.uint8)
     found[side // 4 : side // 2, side // 4 : side // 2] //= 4
@@ -58,7 +62,7 @@ def png(values: NDArray[np.uint8]) -> bytes:
 
 
 def is_own(data: bytes, photo: NDArray[np.uint8], weight: NDArray[np.uint8]) -> bool:
-    """Whether a result is this photo, bit for bit where nothing was to be done, and changed elsewhere."""
+    """Whether a result equals the photo where the weight is 0, and differs from it where the weight is 255."""
     with Image.open(io.BytesIO(data)) as image:
         result = np.asarray(image)
     outside, inside = weight == 0, weight == 255
@@ -72,7 +76,7 @@ def is_own(data: bytes, photo: NDArray[np.uint8], weight: NDArray[np.uint8]) -> 
 async def ask(
     http: httpx.AsyncClient, found: Found, method: str, path: str, **more: object
 ) -> httpx.Response:
-    """One request, made again as often as the server says to come back later."""
+    """Send a request, again and again while the response is 429."""
     while True:
         answer = await http.request(method, path, **more)  # type: ignore[arg-type]
         found.statuses[answer.status_code] += 1
@@ -82,7 +86,7 @@ async def ask(
 
 
 async def client(number: int, address: str, side: int, end: float, found: Found) -> None:
-    """Upload, remove as a job, fetch, compare, delete; every other time in one call."""
+    """Upload, remove by a job, fetch, compare and delete; every other time by `/api/remove`."""
     async with httpx.AsyncClient(base_url=address, timeout=600, verify=False) as http:
         turn = 0
         while time.monotonic() < end:
@@ -95,10 +99,11 @@ async def client(number: int, address: str, side: int, end: float, found: Found)
             if turn % 2:
                 data, weight = await by_job(http, found, files)
             else:
-                # What the one call touches is not told; it is within 24 pixels of what the network sees.
+                # `/api/remove` does not return the weight; it is 0 beyond the dilation and the feather.
                 answer = await ask(http, found, "POST", "/api/remove", files=files)
                 data, weight = answer.content, mask.copy()
-                reach = -(-24 * max(side, 512) // 512)
+                lengths = DEFAULTS.dilate + DEFAULTS.feather + 2
+                reach = math.ceil(lengths * min(photo.shape[:2]) / 256)
                 top = max(0, side // 4 - reach)
                 weight[top : side // 2 + reach, top : side // 2 + reach] |= 1
             found.waits.append(time.monotonic() - began)
@@ -109,7 +114,7 @@ async def client(number: int, address: str, side: int, end: float, found: Found)
 async def by_job(
     http: httpx.AsyncClient, found: Found, files: dict[str, tuple[str, bytes]]
 ) -> tuple[bytes, NDArray[np.uint8]]:
-    """A result, and where it says that it changed something."""
+    """The result of a job, and its weight."""
     photo = (await ask(http, found, "POST", "/api/photos", files={"file": files["file"]})).json()["id"]
     job = (await ask(http, found, "POST", f"/api/photos/{photo}/jobs", files={"mask": files["mask"]})).json()[
         "id"
@@ -126,7 +131,7 @@ async def by_job(
 
 
 def watch(address: str, seconds: float, told: Connection) -> None:
-    """How long the page takes to answer, and how much memory the server holds; in a process of its own."""
+    """Measure response times of the page and the memory of the server, in a process of its own."""
     page, memory = [], []
     end = time.monotonic() + seconds
     with httpx.Client(base_url=address, timeout=60, verify=False) as http:
@@ -185,7 +190,7 @@ def show(found: Found, clients: int, seconds: float) -> None:
     print(
         f"{clients} clients for {seconds:.0f} s: {found.results} photos, {found.wrong} of them not their own"
     )
-    print("answers by status:", ", ".join(f"{status}: {n}" for status, n in sorted(found.statuses.items())))
+    print("responses by status:", ", ".join(f"{status}: {n}" for status, n in sorted(found.statuses.items())))
     print(f"from request to photo: median {np.median(found.waits):.1f} s, longest {max(found.waits):.1f} s")
     print(
         f"page while they work: median {np.median(page):.0f} ms, 95 % {np.percentile(page, 95):.0f} ms, "
