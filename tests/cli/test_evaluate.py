@@ -353,6 +353,9 @@ def test_lpips_gets_pictures_from_minus_one_to_one(scenes: Path, monkeypatch: py
         (["--compare", "input", "--json", "figures.txt"], "ends in .json"),
         (["--compare", "input", "--split", "val"], "no split 'val'"),
         (["--compare", "input", "--lpips"], "pip install lpips"),
+        (["--device", "meta"], "torch cannot compute on the device 'meta'"),
+        (["--detection", "--device", "meta"], "torch cannot compute on the device 'meta'"),
+        (["--mode", "quick", "--latent", "mean"], "--latent mean needs --mode network"),
     ],
 )
 def test_what_a_user_gets_wrong_is_one_sentence(

@@ -6,7 +6,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from deshadow.cli.parameters import Folder, Split
-from deshadow.evaluation.options import DEFAULT_DETECTOR, MaskKind, Mode
+from deshadow.evaluation.options import DEFAULT_DETECTOR, LatentKind, MaskKind, Mode
+from deshadow.removal.options import Solver
 
 
 def evaluate(
@@ -47,6 +48,14 @@ def evaluate(
             help="Sampling steps: N, or NAME=N for one model. By default 1, or 50 for what predicts noise.",
         ),
     ] = None,
+    sampler: Annotated[Solver, Parameter(help="Sampler of the diffusion.")] = "ddim",
+    latent: Annotated[
+        LatentKind,
+        Parameter(
+            help="Latent that guides the denoiser: the picture's own, that of another scene, the mean over "
+            "the set, or zero. All but own need --mode network."
+        ),
+    ] = "own",
     seed: Annotated[int, Parameter(help="Of the noise; each picture has its own from it.")] = 0,
     jump: Annotated[int, Parameter(help="RePaint: steps between its returns.")] = 10,
     resamplings: Annotated[int, Parameter(help="RePaint: how often each stretch is gone.")] = 10,
@@ -75,6 +84,8 @@ def evaluate(
         results=results or [],
         mode=mode,
         steps=steps or [],
+        sampler=sampler,
+        latent=latent,
         seed=seed,
         jump=jump,
         resamplings=resamplings,

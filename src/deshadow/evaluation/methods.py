@@ -1,6 +1,6 @@
 """Methods of removing shadows as an evaluation sees them: functions from an input to a result."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -35,6 +35,8 @@ class Input(NamedTuple):
 
 Remove = Callable[[Input], Pixels]
 """The picture without the selected shadows, (h, w, 3) of any size."""
+Prepare = Callable[[Sequence[Sample], Callable[[Sample], Input]], None]
+"""Called once before the first picture, with the samples of the set and a function that loads an input."""
 MaskSource = Callable[[Pixels, Pixels], Pixels]
 """(H, W, 3) picture, (256, 256) true mask → (256, 256) mask that a method is given instead."""
 
@@ -52,6 +54,8 @@ class Method:
     """Whether its time means anything: not so for results that were made elsewhere."""
     every_core: bool = False
     """Whether it keeps every core busy by itself, so that reading and scoring beside it would slow it."""
+    prepare: Prepare | None = None
+    """What it must know of the whole set."""
 
 
 # Named as on the command line.
@@ -68,7 +72,17 @@ def make_input(sample: Sample, triplet: Triplet) -> Input:
     # A pixel that lies in two shadows belongs to the one that is removed.
     protected = None if others is None else others & (triplet.mask == 0)
     selection = Selection(triplet.mask.astype(np.float32) / np.float32(255), protected)
-    return Input(triplet.picture, selection, f"{sample.split}/{sample.name}")
+    return Input(triplet.picture, selection, name_of(sample))
+
+
+def name_of(sample: Sample) -> str:
+    """SPLIT/NAME: unique within a set, so that the noise of a picture can follow from it."""
+    return f"{sample.split}/{sample.name}"
+
+
+def load_input(sample: Sample) -> Input:
+    """What a method is given of a sample; ValueError if a file cannot be read."""
+    return make_input(sample, sample.load())
 
 
 def baseline(name: str) -> Method:
@@ -112,4 +126,13 @@ def with_masks(method: Method, source: MaskSource, note: str) -> Method:
             mask[protected] = 0
         return given._replace(selection=Selection(mask, protected))
 
-    return replace(method, remove=lambda given: method.remove(change(given)), note=f"{method.note}, {note}")
+    def prepare(samples: Sequence[Sample], load: Callable[[Sample], Input]) -> None:
+        if method.prepare is not None:
+            method.prepare(samples, lambda sample: change(load(sample)))
+
+    return replace(
+        method,
+        remove=lambda given: method.remove(change(given)),
+        note=f"{method.note}, {note}",
+        prepare=prepare,
+    )

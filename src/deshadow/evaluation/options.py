@@ -5,10 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from deshadow.removal.options import Solver
+
 Mode = Literal["network", "quick", "removal"]
 """Which result is scored: the network's own output at 256 × 256, or a photo after one of the two modes."""
 MaskKind = Literal["given", "detected", "dilated", "eroded", "boxed"]
 """The set's own masks, detected ones, or its own degraded: by 8 pixels at 256 × 256, or to their box."""
+LatentKind = Literal["own", "other", "mean", "zero"]
+"""The latent that guides the denoiser: the picture's own, that of another scene, the set's mean, or zero."""
 
 DEFAULT_WEIGHTS = "light"
 DEFAULT_DETECTOR = "detector"
@@ -27,6 +31,9 @@ class Comparison:
     mode: Mode = "network"
     steps: Sequence[str] = ()
     """N for every model, or NAME=N for one."""
+    sampler: Solver = "ddim"
+    latent: LatentKind = "own"
+    """For models with a latent, in the mode network."""
     seed: int = 0
     jump: int = 10
     """RePaint: length of the jumps back, in steps."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from deshadow.data.pairs.find import PairSet, Problem, Sample, Triplet, pick_evenly
 from deshadow.data.pairs.statistics import dark_rate, shadow_fraction
-from deshadow.evaluation.methods import Method, make_input
+from deshadow.evaluation.methods import Method, load_input, make_input
 from deshadow.image.resize import SIDE, bicubic, nearest
 from deshadow.metrics.scores import InstanceScore, Scores, score, score_instance
 from deshadow.system.progress import track
@@ -78,6 +78,8 @@ def evaluate(
     perceptual: Perceptual | None = None,
 ) -> Evaluation:
     """Run a method on samples and score it; `shown` of the worst and of the best are kept whole."""
+    if method.prepare is not None:
+        method.prepare(samples, load_input)
     done: list[PictureScore] = []
     problems: list[Problem] = []
     worst: list[Shown] = []
