@@ -1,16 +1,36 @@
-"""How a command of training ends: with what it made, or with one line and an exit code."""
+"""How a command of training ends: with what it made, with one line and an exit code, or by a signal."""
 
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
-
-from deshadow.training.loop import Interrupted
 
 Made = TypeVar("Made")
 
 
+class Interrupted(Exception):  # noqa: N818 (not an error: the state is saved)
+    """Training was asked to stop by a signal, and its state is saved. The message is the signal's name."""
+
+
+@contextmanager
+def catch_signals() -> Iterator[dict[str, int]]:
+    """Note SIGINT and SIGTERM down under "signal", so that the loop can end after the step."""
+    caught: dict[str, int] = {}
+
+    def note(number: int, _: object) -> None:
+        caught["signal"] = number
+
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield caught
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def run_and_exit(command: Callable[[], Made]) -> Made:
-    """Run a command; what a user can cause ends in one line and code 2, a signal in its own code."""
+    """Run a command; an error of the user ends in one line and exit code 2, a signal in its own code."""
     try:
         return command()
     except (ValueError, OSError) as error:

@@ -58,7 +58,7 @@ class Journal:
             show_line(text)
 
 
-def clock(seconds: float) -> str:
+def format_time(seconds: float) -> str:
     """Hours, minutes and seconds."""
     hours, rest = divmod(int(max(0.0, seconds)), 3600)
     return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
