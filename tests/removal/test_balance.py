@@ -4,8 +4,8 @@ import numpy as np
 
 from deshadow.image.colour import encode
 from deshadow.image.filters import Field
-from deshadow.removal.balance import balanced
-from deshadow.removal.relight import Relighting
+from deshadow.removal.balance import balance_colour
+from deshadow.removal.relighting import Relighting
 
 SIZE = 192
 PINK = np.array([0.08, -0.12, 0.04], np.float32)
@@ -42,7 +42,7 @@ def left(relighting: Relighting, inside: Field) -> float:
 def test_a_cast_goes_where_the_ground_goes_on() -> None:
     inside = disc()
     relighting, shadow = relit(ground(np.array([0.4, 0.35, 0.3], np.float32)), inside)
-    result = balanced(relighting, shadow, inside, None)
+    result = balance_colour(relighting, shadow, inside, None)
     assert left(result, inside) < 0.2
     assert np.array_equal(result.level[inside == 0], relighting.level[inside == 0])
     # How bright it is stays the network's.
@@ -54,14 +54,14 @@ def test_an_edge_that_disagrees_with_itself_says_little() -> None:
     stripes = np.where(np.arange(SIZE) // 24 % 2, 1, -1)[None, :, None]
     around = np.exp(0.5 * stripes * np.array([1, 0, -1]) * (1 - inside[..., None]))
     relighting, shadow = relit(ground((0.3 * around).astype(np.float32)), inside)
-    assert left(balanced(relighting, shadow, inside, None), inside) > 0.8
+    assert left(balance_colour(relighting, shadow, inside, None), inside) > 0.8
 
 
 def test_what_stays_in_the_shadow_is_no_measure() -> None:
     inside = disc()
     blue = np.where(inside[..., None] > 0, [0.4, 0.35, 0.3], [0.1, 0.12, 0.4]).astype(np.float32)
     relighting, shadow = relit(ground(blue), inside)
-    result = balanced(relighting, shadow, inside, np.ones((SIZE, SIZE), bool))
+    result = balance_colour(relighting, shadow, inside, np.ones((SIZE, SIZE), bool))
     assert np.array_equal(result.level, relighting.level)
 
 
@@ -69,4 +69,4 @@ def test_without_an_edge_nothing_is_known() -> None:
     everywhere = np.ones((SIZE, SIZE), np.float32)
     relighting, shadow = relit(ground(np.array([0.4, 0.35, 0.3], np.float32)), everywhere)
     for mask in (everywhere, 1 - everywhere):
-        assert np.array_equal(balanced(relighting, shadow, mask, None).level, relighting.level)
+        assert np.array_equal(balance_colour(relighting, shadow, mask, None).level, relighting.level)

@@ -10,7 +10,7 @@ from PIL import Image
 
 from deshadow.cli import app
 from deshadow.diffusion.arrays import Array
-from deshadow.removal import balance
+from deshadow.removal import modes
 from deshadow.removal import remover as removers
 from deshadow.removal.masks import label_shadows
 from deshadow.removal.options import RemovalOptions
@@ -147,13 +147,13 @@ def test_neither_the_network_nor_the_balance_counts_the_other_shadow(
             seen.append(mask[0, 0])
             return super().predict(noisy, t, picture, mask, guidance)
 
-    original = balance.balanced
+    original = modes.balance_colour
 
     def watch(relighting: Any, shadow: Any, inside: Any, protected: Any) -> Any:
         stays.append(protected)
         return original(relighting, shadow, inside, protected)
 
-    monkeypatch.setattr(balance, "balanced", watch)
+    monkeypatch.setattr(modes, "balance_colour", watch)
     remover = Remover(Watching(lighten(LEFT)), DarkIsShadow())  # type: ignore[arg-type]
     remover.relight(
         photo().astype(np.float32) / np.float32(255), None, RemovalOptions(mode=mode, instance=(1,))

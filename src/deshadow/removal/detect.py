@@ -4,7 +4,7 @@ import numpy as np
 
 from deshadow.image.colour import linear
 from deshadow.image.filters import Field, Upsampled, fit_local_lines, fit_within, resize
-from deshadow.removal.relight import log_luminance
+from deshadow.removal.relighting import log_luminance
 from deshadow.runtime.backend import Detector
 
 SEEN = 512

@@ -1,4 +1,4 @@
-"""The two ways to remove a shadow, as in the paper's demo: Quick and Removal."""
+"""The two modes of removal, as in the paper's demo: Quick and Removal."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,31 +8,33 @@ import numpy as np
 
 from deshadow.diffusion.sampling import Sampler, sample
 from deshadow.image.filters import Field, fit_within
-from deshadow.removal import balance, reach, relight, windows
+from deshadow.removal import reach, windows
+from deshadow.removal.balance import balance_colour
 from deshadow.removal.options import RemovalOptions, Solver
 from deshadow.removal.reach import SEEN
+from deshadow.removal.relighting import Relighting, apply_strength, downscale
 from deshadow.removal.selection import Selection
 from deshadow.runtime.backend import Backend, condition
 
 Stage = Literal["detect", "quick", "windows"]
 
 WINDOWED = 1280
-"""Longer side, at the most, of the picture that windows are laid over."""
+"""Longest side of the picture that Removal works on, window by window."""
 SAMPLERS: dict[Solver, Sampler] = {"ddim": "ddim", "dpm": "dpm++"}
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a removal is."""
+    """The progress of a removal."""
 
     share: float
-    """Of the whole work, from 0 to 1."""
+    """Share of the work that is done, from 0 to 1."""
     stage: Stage
     done: int = 0
-    """Windows."""
+    """Windows that are done."""
     total: int = 0
     preview: Callable[[], Field] | None = None
-    """Gives the (H, W, 3) picture so far."""
+    """Returns the (H, W, 3) picture as it is so far."""
 
 
 Report = Callable[[Progress], None]
@@ -41,9 +43,9 @@ Report = Callable[[Progress], None]
 def quick(
     backend: Backend, pixels: Field, selection: Selection, weight: Field, options: RemovalOptions
 ) -> Field:
-    """(H, W, 3): the photo relit as the network would have the whole of it, reduced."""
+    """(H, W, 3): the photo relit by what the network makes of all of it, downscaled."""
     height, width = fit_within(pixels.shape[:2], SEEN)
-    shadow = relight.reduced(pixels, height, width)
+    shadow = downscale(pixels, height, width)
     mask = reach.network_mask(selection, options.dilate, height, width)
     picture = np.ascontiguousarray((shadow * 2 - 1).transpose(2, 0, 1)[None])
     denoise = condition(backend, picture, mask[None, None])
@@ -51,10 +53,10 @@ def quick(
     sampler = SAMPLERS[options.sampler]
     found = sample(denoise, noise, backend.config.schedule, steps=options.steps, sampler=sampler)
     clean = ((found[0].transpose(1, 2, 0) + 1) / 2).clip(0, 1)
-    relighting = relight.fit(shadow, clean, relight.reduced(weight, height, width))
+    relighting = Relighting.fit(shadow, clean, downscale(weight, height, width))
     inside = reach.network_mask(selection, 0, height, width)
     protected = reach.network_protected(selection, height, width)
-    return relight.apply(balance.balanced(relighting, shadow, inside, protected), pixels, weight)
+    return balance_colour(relighting, shadow, inside, protected).apply(pixels, weight)
 
 
 def removal(
@@ -66,21 +68,21 @@ def removal(
     options: RemovalOptions,
     report: Report,
 ) -> Field:
-    """(H, W, 3): Quick's result, relit as windows over the shadow would have it, each started from it."""
+    """(H, W, 3): the result of Quick, refined by windows over the shadow that each start from it."""
     height, width = fit_within(pixels.shape[:2], WINDOWED)
-    shadow, start, seen = (relight.reduced(field, height, width) for field in (pixels, relit, weight))
+    shadow, start, seen = (downscale(field, height, width) for field in (pixels, relit, weight))
     mask = reach.network_mask(selection, options.dilate, height, width)
     start = composite(shadow, start, seen)
     places = windows.lay_out(seen)
 
-    def carried(clean: Field) -> Field:
-        return relight.apply(relight.fit(start, clean, seen), relit, weight)
+    def carry_over(clean: Field) -> Field:
+        return Relighting.fit(start, clean, seen).apply(relit, weight)
 
-    def shown(result: Field) -> Field:
-        return composite(pixels, relight.weakened(pixels, result, options.strength), weight)
+    def show(result: Field) -> Field:
+        return composite(pixels, apply_strength(pixels, result, options.strength), weight)
 
     refined: Callable[[], Field] = lambda: start  # noqa: E731
-    report(Progress(0.2, "windows", 0, len(places), lambda: shown(relit)))
+    report(Progress(0.2, "windows", 0, len(places), lambda: show(relit)))
     states = windows.refine(
         backend,
         shadow,
@@ -94,10 +96,10 @@ def removal(
     for done, refined in enumerate(states, start=1):
 
         def preview(state: Callable[[], Field] = refined) -> Field:
-            return shown(carried(state()))
+            return show(carry_over(state()))
 
         report(Progress(0.2 + 0.75 * done / len(places), "windows", done, len(places), preview))
-    return carried(refined())
+    return carry_over(refined())
 
 
 def composite(pixels: Field, result: Field, weight: Field) -> Field:

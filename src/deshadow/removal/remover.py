@@ -11,11 +11,12 @@ from typing import Any, TypeVar
 from numpy.typing import NDArray
 
 from deshadow.image.filters import Field
-from deshadow.removal import detect, masks, relight
+from deshadow.removal import detect, masks
 from deshadow.removal.masks import Labels
 from deshadow.removal.modes import Progress, Report, composite, quick, removal
 from deshadow.removal.options import RemovalOptions, parse_options
 from deshadow.removal.reach import weigh
+from deshadow.removal.relighting import apply_strength
 from deshadow.removal.selection import Selection, select
 from deshadow.runtime.backend import Backend, Detector
 from deshadow.runtime.open import open_backend, open_detector
@@ -144,7 +145,7 @@ class Remover:
         relit = quick(backend, pixels, selection, weight, options)
         if options.mode == "removal":
             relit = removal(backend, pixels, selection, weight, relit, options, report)
-        relit = relight.weakened(pixels, relit, options.strength)
+        relit = apply_strength(pixels, relit, options.strength)
         report(Progress(1.0, "windows" if options.mode == "removal" else "quick"))
         return RemovalResult(relit, weight, selection.mask)
 

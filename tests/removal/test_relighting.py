@@ -5,7 +5,7 @@ from oracles import blob, darkened, detailed, unit
 from deshadow.image.colour import lab, linear
 from deshadow.image.filters import fit_within, gaussian_blur
 from deshadow.metrics.scores import gradient_energy, lab_difference
-from deshadow.removal import relight
+from deshadow.removal.relighting import Relighting, apply_strength, downscale
 
 LEFT = (0.2, 0.24, 0.32)
 
@@ -18,10 +18,10 @@ def carried(
     photo = unit(darkened(truth, shade, LEFT))
     weight = (shade > 0.003).astype(np.float32)
     size = fit_within((height, width), small)
-    before, after, seen = (relight.reduced(f, *size) for f in (photo, unit(truth), weight))
+    before, after, seen = (downscale(f, *size) for f in (photo, unit(truth), weight))
     if haze:
         after = gaussian_blur(after, haze)
-    result = relight.apply(relight.fit(before, after, seen), photo, weight)
+    result = Relighting.fit(before, after, seen).apply(photo, weight)
     return (result * 255).round().astype(np.uint8), truth, shade
 
 
@@ -38,7 +38,7 @@ def test_detail_comes_back_at_night_too() -> None:
     truth = (detailed(256, 256) * 0.12).astype(np.uint8)  # as dark as a sky between its stars
     shade = blob(256, 256, 4.0)
     photo, weight = unit(darkened(truth, shade, LEFT)), (shade > 0.003).astype(np.float32)
-    result = relight.apply(relight.fit(photo, unit(truth), weight), photo, weight)
+    result = Relighting.fit(photo, unit(truth), weight).apply(photo, weight)
     light, true_light = (lab(each)[..., 0] for each in ((result * 255).round().astype(np.uint8), truth))
     energy = gradient_energy(light, true_light, shade > 0.5)
     assert 0.85 < energy.result / energy.truth < 1.15
@@ -61,7 +61,7 @@ def test_contrast_that_the_network_makes_up_is_left_out() -> None:
     photo, weight = unit(darkened(truth, shade, LEFT)), (shade > 0.003).astype(np.float32)
     clean = unit(truth)
     exaggerated = (clean + 0.3 * (clean - gaussian_blur(clean, 3.0))).clip(0, 1)
-    result = relight.apply(relight.fit(photo, exaggerated, weight), photo, weight)
+    result = Relighting.fit(photo, exaggerated, weight).apply(photo, weight)
     energies = [
         gradient_energy(lab((each * 255).round().astype(np.uint8))[..., 0], lab(truth)[..., 0], shade > 0.5)
         for each in (exaggerated, result)
@@ -75,8 +75,8 @@ def test_nothing_beyond_the_weight_changes() -> None:
     photo = unit(detailed(60, 90))
     weight = np.zeros((60, 90), np.float32)
     weight[20:40, 30:60] = 1
-    found = relight.fit(photo, (photo * 1.5).clip(0, 1), weight)
-    result = relight.apply(found, photo, weight)
+    found = Relighting.fit(photo, (photo * 1.5).clip(0, 1), weight)
+    result = found.apply(photo, weight)
     assert (result[weight == 0] == photo[weight == 0]).all()
     assert (result[weight > 0] > photo[weight > 0]).mean() > 0.9
 
@@ -84,9 +84,9 @@ def test_nothing_beyond_the_weight_changes() -> None:
 def test_strength_is_the_share_of_the_light() -> None:
     photo = np.full((40, 40, 3), 0.3, np.float32)
     weight = np.ones((40, 40), np.float32)
-    found = relight.fit(photo, photo + 0.3, weight)
-    whole = relight.apply(found, photo, weight)
-    none, half = (relight.weakened(photo, whole, strength) for strength in (0.0, 0.5))
+    found = Relighting.fit(photo, photo + 0.3, weight)
+    whole = found.apply(photo, weight)
+    none, half = (apply_strength(photo, whole, strength) for strength in (0.0, 0.5))
     assert (none == photo).all()
     middle = (linear(photo) + linear(whole)) / 2
     np.testing.assert_allclose(linear(half), middle, atol=1e-5)
@@ -95,5 +95,5 @@ def test_strength_is_the_share_of_the_light() -> None:
 def test_black_stays_finite() -> None:
     photo = np.zeros((30, 30, 3), np.float32)
     weight = np.ones((30, 30), np.float32)
-    result = relight.apply(relight.fit(photo, photo + 0.5, weight), photo, weight)
+    result = Relighting.fit(photo, photo + 0.5, weight).apply(photo, weight)
     np.testing.assert_allclose(result, 0.5, atol=0.02)  # the lift gives what a gain cannot

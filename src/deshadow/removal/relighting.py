@@ -1,11 +1,12 @@
-"""Relighting: what a small result says about the light, carried to the full-resolution picture.
+"""Relighting: carries the light of the network's small result over to the full-resolution photo.
 
-A shadow is light taken away, so removing it is a gain in linear light that varies smoothly but for the edge
-of the shadow. From the network's small result only this gain is taken, and a small offset; all detail stays
-that of the photo itself.
+A shadow lacks light, so removing it is a gain in linear light that varies smoothly except at the edge of the
+shadow. Only this gain and a small offset are taken from the network's small result; all detail is that of the
+photo.
 """
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -20,35 +21,35 @@ from deshadow.image.filters import (
 )
 
 _RADIUS = 3
-"""Of the local fits, in pixels of the small picture."""
+"""Radius of the local fits, in pixels of the small picture."""
 _COARSE = 2.0
-"""Deviation of the blur that takes texture away before the edges of the shadow are found again."""
+"""Standard deviation of the blur that removes texture before the edges of the shadow are sharpened again."""
 _ROUNDS = 4
 _FLAT = 0.02
 """Variance of the logarithm of the gain below which it counts as even."""
 _DARK = 0.003
-"""Linear light that is added before a ratio is taken: what lies below is mostly noise."""
+"""Linear light added before a ratio is taken: darker pixels are mostly noise."""
 _FAINT = 0.001
-"""Least mean of a neighbourhood before a ratio is taken: it is known better than a single pixel."""
+"""Smallest mean of a neighbourhood in a ratio; a mean is less noisy than a pixel, so it may be darker."""
 _MOST = np.log(16.0)
-"""Logarithm of the largest gain: a shadow darker than that holds nothing to be brought back."""
+"""Logarithm of the largest gain: a darker shadow has no detail that could be restored."""
 _EDGE_RADIUS = 1
 _EDGE_FLAT = 0.005
 """Variance of the logarithm of luminance below which it says nothing about an edge."""
 _LACKING = 0.8
-"""Share of the missing texture that is put down to the network's blur, and not to the light."""
+"""Share of the missing texture that is attributed to the network's blur, not to the light."""
 _RELIEF = 0.04
-"""Most contrast, as a share of the photo's own, that a surface gains with the light."""
+"""Largest contrast that a surface gains with the light, as a share of the photo's own contrast."""
 _STRIP = 1 << 18
-"""Pixels that are relit at a time, so that memory stays small whatever the photo."""
+"""Pixels that are relit at a time, so that a large photo needs little more memory than a small one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Relighting:
-    """The light that a shadow took: at each pixel of the small picture, for each channel.
+    """The light that a shadow lacks, at each pixel of a small picture and for each channel.
 
-    log gain = slope · log(luminance + dark) + level. The slope is 0 but at the edge of a shadow, where it
-    lets the full-resolution picture say on which side of the edge each of its pixels lies.
+    log gain = slope · log(luminance + dark) + level. The slope is 0 except at the edge of a shadow:
+    there the luminance of a pixel of the full-resolution photo tells on which side of the edge it lies.
     """
 
     slope: Field
@@ -56,24 +57,47 @@ class Relighting:
     level: Field
     """(h, w, 3)"""
     lift: Field
-    """(h, w, 3): linear light to be added after the gain, about as fine as the small picture holds."""
+    """(h, w, 3): linear light that is added after the gain."""
+
+    @classmethod
+    def fit(cls, shadow: Field, clean: Field, weight: Field) -> Self:
+        """The relighting that leads from one small picture (h, w, 3) to the other, both sRGB in [0, 1].
+
+        `weight` (h, w) says where it may differ from none at all.
+        """
+        before, after = linear(shadow), linear(clean)
+        log_gain = estimate_gain(before, after, weight)
+        guide = log_luminance(before)
+        slope, level = fit_edges(guide, log_gain)
+        lit = before * np.exp(slope * guide[..., None] + level)
+        lift = box_filter(box_filter(suppress_texture(after - lit, lit), 1), 1) * weight[..., None]
+        return cls(slope, level, lift)
+
+    def apply(self, pixels: Field, weight: Field) -> Field:
+        """(H, W, 3) sRGB in [0, 1], (H, W) → (H, W, 3): the photo relit; where the weight is 0, as it was."""
+        height, width = weight.shape
+        rows, columns = np.flatnonzero(weight.any(axis=1)), np.flatnonzero(weight.any(axis=0))
+        result = pixels.astype(np.float32, copy=True)
+        if not len(rows):
+            return result
+        across = slice(int(columns[0]), int(columns[-1]) + 1)
+        fields = (self.slope, self.level, self.lift)
+        large = Upsampled(np.concatenate(fields, axis=2), height, width)
+        step = max(1, _STRIP // (across.stop - across.start))
+        for top in range(int(rows[0]), int(rows[-1]) + 1, step):
+            strip = slice(top, min(top + step, int(rows[-1]) + 1))
+            touched = weight[strip, across] > 0
+            if not touched.any():
+                continue
+            slope, level, lift = np.split(large.rows(strip, across)[touched], 3, axis=1)
+            before = linear(result[strip, across][touched])
+            guide = log_luminance(before)[:, None]
+            after = before * np.exp((slope * guide + level).clip(-1, _MOST)) + lift
+            result[strip, across][touched] = encode(after.astype(np.float32, copy=False))
+        return result
 
 
-def fit(shadow: Field, clean: Field, weight: Field) -> Relighting:
-    """The relighting that leads from one small picture (h, w, 3) to the other, both sRGB in [0, 1].
-
-    `weight` (h, w) says where it may differ from none at all.
-    """
-    before, after = linear(shadow), linear(clean)
-    log_gain = edge_kept_gain(before, after, weight)
-    guide = log_luminance(before)
-    slope, level = edge_fits(guide, log_gain)
-    lit = before * np.exp(slope * guide[..., None] + level)
-    lift = box_filter(box_filter(without_texture(after - lit, lit), 1), 1) * weight[..., None]
-    return Relighting(slope, level, lift)
-
-
-def edge_kept_gain(before: Field, after: Field, weight: Field) -> Field:
+def estimate_gain(before: Field, after: Field, weight: Field) -> Field:
     """(h, w, 3), (h, w, 3), (h, w) → (h, w, 3): the logarithm of the gain, free of texture.
 
     The network's result lacks texture that the photo has, so the plain ratio of the two is full of it. A
@@ -90,7 +114,7 @@ def edge_kept_gain(before: Field, after: Field, weight: Field) -> Field:
     return gain
 
 
-def edge_fits(guide: Field, log_gain: Field) -> tuple[Field, Field]:
+def fit_edges(guide: Field, log_gain: Field) -> tuple[Field, Field]:
     """(h, w), (h, w, 3) → slope and level, (h, w, 3) each, of the gain over the luminance at a shadow's edge.
 
     Where the gain is even the slope is 0. At an edge the luminance steps where the gain does, and tells where
@@ -105,7 +129,7 @@ def edge_fits(guide: Field, log_gain: Field) -> tuple[Field, Field]:
     return box_filter(slope, _EDGE_RADIUS), box_filter(level, _EDGE_RADIUS)
 
 
-def without_texture(rest: Field, lit: Field) -> Field:
+def suppress_texture(rest: Field, lit: Field) -> Field:
     """(h, w, 3), (h, w, 3) → what the result has beyond the relit photo, less what only changes its texture.
 
     Where the network blurs, the rest is the photo's own texture turned round: the part of it that runs
@@ -120,31 +144,7 @@ def without_texture(rest: Field, lit: Field) -> Field:
     return kept
 
 
-def apply(relighting: Relighting, pixels: Field, weight: Field) -> Field:
-    """(H, W, 3) sRGB in [0, 1], (H, W) → (H, W, 3): the photo relit; where the weight is 0, as it was."""
-    height, width = weight.shape
-    rows, columns = np.flatnonzero(weight.any(axis=1)), np.flatnonzero(weight.any(axis=0))
-    result = pixels.astype(np.float32, copy=True)
-    if not len(rows):
-        return result
-    across = slice(int(columns[0]), int(columns[-1]) + 1)
-    fields = (relighting.slope, relighting.level, relighting.lift)
-    large = Upsampled(np.concatenate(fields, axis=2), height, width)
-    step = max(1, _STRIP // (across.stop - across.start))
-    for top in range(int(rows[0]), int(rows[-1]) + 1, step):
-        strip = slice(top, min(top + step, int(rows[-1]) + 1))
-        touched = weight[strip, across] > 0
-        if not touched.any():
-            continue
-        slope, level, lift = np.split(large.rows(strip, across)[touched], 3, axis=1)
-        before = linear(result[strip, across][touched])
-        guide = log_luminance(before)[:, None]
-        after = before * np.exp((slope * guide + level).clip(-1, _MOST)) + lift
-        result[strip, across][touched] = encode(after.astype(np.float32, copy=False))
-    return result
-
-
-def weakened(pixels: Field, relit: Field, strength: float) -> Field:
+def apply_strength(pixels: Field, relit: Field, strength: float) -> Field:
     """(H, W, 3) twice, sRGB in [0, 1] → (H, W, 3): only a share of the light that was given back."""
     if strength == 1:
         return relit
@@ -166,6 +166,6 @@ def log_luminance(light: Field) -> Field:
     return brightness
 
 
-def reduced(field: Field, height: int, width: int) -> Field:
+def downscale(field: Field, height: int, width: int) -> Field:
     """(H, W) or (H, W, C) in [0, 1] → the same at (height, width), kept in [0, 1]."""
     return resize(field, height, width).clip(0, 1)
