@@ -40,7 +40,7 @@ def test_a_configuration_from_before_models_could_see_less_sees_picture_and_mask
 
 
 def test_a_model_that_sees_nothing_has_no_picture_to_correct() -> None:
-    with pytest.raises(ValueError, match="cannot correct the picture"):
+    with pytest.raises(ValueError, match="sees no picture cannot correct one"):
         replace(preset("tiny"), sees="nothing", guidance="none")
     assert unconditional(preset("tiny")).unconditional
     assert not palette(preset("tiny")).unconditional

@@ -23,13 +23,13 @@ def values(*shape: int) -> Tensor:
     return torch.randn(shape, device=DEVICE, requires_grad=True)
 
 
-@pytest.mark.parametrize("bends", [True, False])
+@pytest.mark.parametrize("activation", [True, False])
 @pytest.mark.parametrize("offset", [True, False])
 @pytest.mark.parametrize("modulated", [True, False])
 @pytest.mark.parametrize(
     "shape", [(2, 32, 8, 16, 16), (3, 48, 5, 7, 8), (1, 160, 3, 5, 16), (2, 14, 9, 3, 1)]
 )
-def test_norm(shape: tuple[int, int, int, int, int], modulated: bool, offset: bool, bends: bool) -> None:
+def test_norm(shape: tuple[int, int, int, int, int], modulated: bool, offset: bool, activation: bool) -> None:
     torch.manual_seed(0)
     b, c, h, w, groups = shape
     x, weight, bias = values(b, c, h, w), values(c), values(c)
@@ -38,8 +38,8 @@ def test_norm(shape: tuple[int, int, int, int, int], modulated: bool, offset: bo
     if modulation is not None:
         scale, shift = modulation[:, :, None, None].chunk(2, dim=1)
         expected = expected * (1 + scale) + shift
-    expected = F.silu(expected) if bends else expected
-    found = fused.norm(x, weight, bias, modulation, moved, groups, 1e-5, bends)
+    expected = F.silu(expected) if activation else expected
+    found = fused.norm(x, weight, bias, modulation, moved, groups, 1e-5, activation)
     same(found, expected)
     inputs = [each for each in (x, weight, bias, modulation, moved) if each is not None]
     gradient = torch.randn_like(expected)

@@ -5,7 +5,7 @@ import torch
 from random_models import SMALL, random_model
 from torch.nn import functional as F
 
-from deshadow.nn.blocks import Attention, Norm, Residual, sinusoids
+from deshadow.nn.blocks import Attention, Norm, Residual, timestep_embedding
 from deshadow.nn.config import Fusion, Guidance, ModelConfig, preset
 from deshadow.nn.lfg import LFGDiffusion, NoiseMaps, NoiseVector, invariant_colour
 from deshadow.nn.unet import UNet
@@ -116,7 +116,7 @@ def test_the_noise_maps_are_pooled_to_each_level() -> None:
 
 
 def test_timesteps_that_differ_have_embeddings_that_differ() -> None:
-    codes = sinusoids(torch.arange(0.0, 1001), 32)
+    codes = timestep_embedding(torch.arange(0.0, 1001), 32)
     assert codes.shape == (1001, 32)
     distances = torch.cdist(codes, codes) + 10 * torch.eye(1001)
     assert distances.min() > 0.05

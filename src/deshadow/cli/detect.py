@@ -42,22 +42,22 @@ def find_shadows(
     from deshadow.removal import sheets
     from deshadow.removal.jobs import Job, check_places, make_folder
     from deshadow.removal.remover import Remover
-    from deshadow.system.files import deliver, hush, silenced
+    from deshadow.system.files import silence_pillow, silence_stderr, write_output
 
-    hush()
+    silence_pillow()
     if output.suffix.lower() not in _LOSSLESS:
         raise ValueError(f"{output} should end in one of {', '.join(_LOSSLESS)}: a mask must not be blurred")
     places = [output] if overlay is None else [output, overlay]
     for place in places:
         format_of(place)
     check_places([Job(photo, output)], places)
-    with silenced():
+    with silence_stderr():
         seen = read(photo)
     for folder in dict.fromkeys(place.parent for place in places):
         make_folder(folder)
     labels = Remover(detector=detector, device=device).find_shadows(seen.pixels)
     mask = Image.fromarray(np.where(labels > 0, np.uint8(255), np.uint8(0)))
-    deliver(output, sheets.packed(mask, format_of(output)))
+    write_output(output, sheets.packed(mask, format_of(output)))
     count = int(labels.max(initial=0))
     if not count:
         yield f"{output}: no shadow found, so it is black"
@@ -65,7 +65,7 @@ def find_shadows(
         share = 100 * float((labels > 0).mean())
         yield f"{output}: {count} shadow{'s' * (count > 1)}, {share:.0f} % of the photo"
     if overlay is not None:
-        deliver(overlay, sheets.packed(sheets.overlay(seen.pixels, labels), format_of(overlay)))
+        write_output(overlay, sheets.packed(sheets.overlay(seen.pixels, labels), format_of(overlay)))
         yield f"{overlay}"
     yield from _listing(labels)
 

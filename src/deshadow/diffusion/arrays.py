@@ -1,4 +1,4 @@
-"""What numpy and torch arrays have in common, so that one implementation serves both."""
+"""Functions of numpy and torch arrays alike, so that one implementation serves both."""
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -33,7 +33,7 @@ def to_numpy(array: "FloatArray | torch.Tensor") -> NDArray[np.float32]:
 
 
 def like(array: Array, result: "FloatArray | torch.Tensor") -> Array:
-    """The result in the library, dtype and device of the array."""
+    """The result converted to the library, dtype and device of `array`."""
     if isinstance(array, np.ndarray):
         return to_numpy(result).astype(array.dtype, copy=False)
     import torch
@@ -42,7 +42,7 @@ def like(array: Array, result: "FloatArray | torch.Tensor") -> Array:
 
 
 def check_pair(picture: Array, mask: Array) -> None:
-    """Refuse anything but a picture (B, 3, H, W) and a mask (B, 1, H, W) of finite numbers."""
+    """Raise ValueError unless these are a picture (B, 3, H, W) and a mask (B, 1, H, W) of finite numbers."""
     check_picture(picture)
     check_picture(mask, "mask", 1)
     if picture.shape[0] != mask.shape[0] or picture.shape[2:] != mask.shape[2:]:
@@ -53,7 +53,7 @@ def check_pair(picture: Array, mask: Array) -> None:
 
 
 def check_picture(array: Array, name: str = "picture", channels: int = 3) -> None:
-    """Refuse anything but finite numbers of the shape (B, channels, H, W)."""
+    """Raise ValueError unless the array is (B, channels, H, W), not empty, and finite."""
     if array.ndim != 4 or array.shape[1] != channels:
         raise ValueError(f"the {name} must be (B, {channels}, H, W), not {tuple(array.shape)}")
     if 0 in array.shape:

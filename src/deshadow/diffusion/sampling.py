@@ -36,14 +36,14 @@ def sample(
     """The picture that a sampler ends with; `denoise(y_t, t)` estimates the clean picture.
 
     `noisy` is y at timestep `start` (default: pure noise). A smaller `start` refines a picture that was
-    diffused that far.
+    diffused to that timestep.
     """
     times = schedule.times(steps, spacing, start)
     if sampler == "ddim":
         states = ddim(denoise, noisy, schedule, times, eta=eta, rng=rng)
     elif sampler == "dpm++":
         if eta:
-            raise ValueError("dpm++ adds no noise on its way: leave eta at 0, or sample with ddim")
+            raise ValueError("dpm++ is deterministic: leave eta at 0, or sample with ddim")
         states = dpm_solver(denoise, noisy, schedule, times)
     else:
         raise ValueError(f"unknown sampler {sampler!r}: choose from {', '.join(get_args(Sampler))}")
@@ -63,7 +63,7 @@ def ddim(
     if eta < 0:
         raise ValueError(f"eta is {eta}: it must not be negative")
     if eta and rng is None:
-        raise ValueError("eta above 0 draws noise: pass a generator as rng")
+        raise ValueError("eta above 0 needs random noise: pass a generator as rng")
     for t, s in pairwise(times):
         clean = denoise(noisy, t)
         a_t, s_t = schedule.level(t)
@@ -117,11 +117,12 @@ def repaint(
     jump: int = 10,
     resamplings: int = 10,
 ) -> Iterator[Array]:
-    """RePaint (Lugmayr et al. 2022, Alg. 1): fill the hole of a picture with a model that knows no condition.
+    """RePaint (Lugmayr et al. 2022, Alg. 1): fill the hole of a picture with an unconditional model.
 
-    `known` is the picture (B, 3, H, W) in [-1, 1], `hole` (B, 1, H, W) is 1 where it is to be made anew.
-    Each step down is ancestral; outside the hole the picture itself, diffused as far, takes its place. Every
-    `jump` steps the walk goes back and comes again, `resamplings` times in all, so that both parts agree.
+    `known` is the picture (B, 3, H, W) in [-1, 1], `hole` (B, 1, H, W) is 1 where it is to be filled.
+    Each step towards t = 0 is ancestral sampling; outside the hole its result is replaced by the picture,
+    diffused to the same t. Every `jump` steps are diffused back and sampled again, until they have been
+    sampled `resamplings` times, so that the hole comes to agree with its surroundings.
     """
     for t, s in pairwise(repaint_times(times, jump, resamplings)):
         a_s, s_s = schedule.level(s)
@@ -136,10 +137,10 @@ def repaint(
 
 
 def repaint_times(times: Sequence[int], jump: int, resamplings: int) -> list[int]:
-    """The timesteps of RePaint's walk along `times`: its stretches of `jump` steps, gone `resamplings` times.
+    """The timesteps of RePaint along `times`: each segment of `jump` steps is sampled `resamplings` times.
 
-    The stretches are counted from the clean end, as in the authors' own schedule: the last of them ends one
-    step above the picture, and what is left over at the noisy end is gone once.
+    The segments are counted from the clean end, as in the authors' code: the last one ends one step before
+    t = 0, and the steps that are left over at the noisy end are sampled once.
     """
     if jump < 1 or resamplings < 1:
         raise ValueError(f"jump and resamplings must be 1 or more, not {jump} and {resamplings}")

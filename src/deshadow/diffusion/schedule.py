@@ -31,7 +31,7 @@ class Schedule:
         return np.cumprod(1.0 - self.beta, dtype=np.float64)
 
     def level(self, t: int) -> tuple[float, float]:
-        """√ᾱ_t and √(1 − ᾱ_t): how much of y_t is picture, and how much is noise (Eq. 2)."""
+        """√ᾱ_t and √(1 − ᾱ_t): the coefficients of picture and noise in y_t (Eq. 2)."""
         return float(np.sqrt(self.alpha_bar[t])), float(np.sqrt(1.0 - self.alpha_bar[t]))
 
     def posterior(self, noisy: Array, clean: Array, t: int) -> tuple[Array, float]:

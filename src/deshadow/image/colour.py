@@ -58,7 +58,8 @@ _RELATIVE_TABLES = XYZ_FROM_RGB[:, :, None] / WHITE[:, None, None] * _LIGHT
 def decode(picture: Array) -> Array:
     """8-bit sRGB of any shape → linear light in [0, 1]: float64 in numpy, float32 in torch."""
     if isinstance(picture, np.ndarray):
-        return _LIGHT[picture]
+        light: NDArray[np.float64] = _LIGHT[picture]
+        return light
     import torch
 
     return linear(torch.arange(256, device=picture.device) / 255)[picture.int()]

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 
 class Modulation(NamedTuple):
-    """What every block is told besides its input; None where the network has no such thing."""
+    """What modulates every block; None where the network has no such input."""
 
     vector: Tensor | None = None
     """(B, E): timestep and noise."""
@@ -43,15 +43,15 @@ class Residual(nn.Module):
         self.noise = nn.Conv2d(map_channels, outputs, 1) if map_channels else None
         self.norm2 = Norm(outputs)
         self.dropout = nn.Dropout(dropout) if dropout else None
-        self.conv2 = zeroed(nn.Conv2d(outputs, outputs, 3, padding=1))
+        self.conv2 = zero_init(nn.Conv2d(outputs, outputs, 3, padding=1))
         self.skip = nn.Conv2d(inputs, outputs, 1) if inputs != outputs else None
 
     def forward(self, x: Tensor, vector: Tensor | None = None, noise: Tensor | None = None) -> Tensor:
         """`vector` (B, E) scales and shifts; `noise` (B, C, h', w') is added after the first convolution."""
         h: Tensor = self.norm1(x)
         if self.resample != "no":
-            h, x = resampled(h, self.resample), resampled(x, self.resample)
-        h, offset = apart(self.conv1, h)
+            h, x = resample(h, self.resample), resample(x, self.resample)
+        h, offset = conv_without_bias(self.conv1, h)
         if self.noise is not None:
             h = h + self.noise(noise)
         modulation = None
@@ -61,67 +61,70 @@ class Residual(nn.Module):
         h = self.norm2(h, modulation, offset)
         if self.dropout is not None:
             h = self.dropout(h)
-        return added(x, self.skip, h, self.conv2)
+        return add_residual(x, self.skip, h, self.conv2)
 
 
 class Norm(nn.GroupNorm):
-    """(B, C, h, w) → the same: normalised in groups, scaled and shifted if told to, and bent by SiLU."""
+    """(B, C, h, w) → the same: group norm, then the modulation if one is given, then SiLU."""
 
-    def __init__(self, channels: int, *, bends: bool = True) -> None:
+    def __init__(self, channels: int, *, activation: bool = True) -> None:
         # 32 groups where the channels allow it, and never of a single channel.
         super().__init__(math.gcd(channels // 2, 32), channels)
-        self.bends = bends
+        self.activation = activation
 
     def forward(self, x: Tensor, modulation: Tensor | None = None, offset: Tensor | None = None) -> Tensor:
         """`modulation` (B, 2 C) holds scales, then shifts; `offset` (C,) is added to `x` first."""
         if kernels := fused(x):
             h: Tensor = kernels.norm(
-                x, self.weight, self.bias, modulation, offset, self.num_groups, self.eps, self.bends
+                x, self.weight, self.bias, modulation, offset, self.num_groups, self.eps, self.activation
             )
             return h
         h = super().forward(x if offset is None else x + offset[:, None, None])
         if modulation is not None:
             scale, shift = modulation[:, :, None, None].chunk(2, dim=1)
             h = h * (1 + scale) + shift
-        return F.silu(h) if self.bends else h
+        return F.silu(h) if self.activation else h
 
 
 def fused(x: Tensor) -> ModuleType | None:
-    """`deshadow.nn.fused` for what lies on a GPU on which Triton works."""
+    """The module `deshadow.nn.fused` if the tensor is on a GPU on which Triton works, else None."""
     return fused_kernels(x.device) if x.is_cuda else None
 
 
 @cache
 def fused_kernels(device: torch.device) -> ModuleType | None:
-    """The module itself, if Triton is there and can build a kernel, for which it needs a compiler."""
+    """The module, if Triton is installed and can build a kernel, for which it needs a C compiler."""
     if not find_spec("triton"):
         return None
     try:
         kernels = import_module("deshadow.nn.fused")
         picture = torch.zeros(1, 2, 1, 1, device=device)
         kernels.total(picture, picture, torch.zeros(2, device=device))
-    except Exception as error:  # of any kind, from the compiler to the driver
-        logging.getLogger(__name__).warning("slower on this GPU, since Triton does not work: %s", error)
+    except Exception as error:  # the compiler, the driver and Triton have errors of their own
+        logging.getLogger(__name__).warning("slower on this GPU, because Triton does not work: %s", error)
         return None
     return kernels
 
 
-def apart(conv: nn.Conv2d, x: Tensor) -> tuple[Tensor, Tensor | None]:
-    """What a convolution gives, and its bias where that is left to the kernel that comes next."""
+def conv_without_bias(conv: nn.Conv2d, x: Tensor) -> tuple[Tensor, Tensor | None]:
+    """The convolution of x without its bias, and the bias: on a GPU the next kernel adds it.
+
+    Elsewhere the bias is added here, and None stands in its place.
+    """
     if fused(x):
         return conv._conv_forward(x, conv.weight, None), conv.bias
     return conv(x), None
 
 
-def added(x: Tensor, skip: nn.Conv2d | None, h: Tensor, conv: nn.Conv2d) -> Tensor:
-    """skip(x) + conv(h), where no skip means `x` itself."""
+def add_residual(x: Tensor, skip: nn.Conv2d | None, h: Tensor, conv: nn.Conv2d) -> Tensor:
+    """skip(x) + conv(h); without a skip, x + conv(h)."""
     kernels = fused(x)
     if kernels is None:
         plain: Tensor = conv(h) + (x if skip is None else skip(x))
         return plain
-    h, bias = apart(conv, h)
+    h, bias = conv_without_bias(conv, h)
     if skip is not None:
-        x, other = apart(skip, x)
+        x, other = conv_without_bias(skip, x)
         assert bias is not None
         assert other is not None
         bias = bias + other
@@ -135,22 +138,22 @@ class Attention(nn.Module):
     def __init__(self, channels: int, head_channels: int) -> None:
         super().__init__()
         self.heads = channels // head_channels
-        self.norm = Norm(channels, bends=False)
+        self.norm = Norm(channels, activation=False)
         self.qkv = nn.Conv2d(channels, 3 * channels, 1)
-        self.out = zeroed(nn.Conv2d(channels, channels, 1))
+        self.out = zero_init(nn.Conv2d(channels, channels, 1))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Add what each position found."""
+        """x plus the output of the attention."""
         b, c, h, w = x.shape
-        # Positions before channels: for pictures that lie channels last these are views, and each head's
-        # channels lie together, without which the fast kernels are not used.
+        # Positions before channels: channels-last tensors need no copy for it, and the channels of each head
+        # are contiguous, which the fast kernels require.
         qkv = self.qkv(self.norm(x)).flatten(2).transpose(1, 2).reshape(b, h * w, 3, self.heads, -1)
         q, k, v = (part.transpose(1, 2) for part in qkv.unbind(2))
         found = F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(b, h * w, c)
-        return added(x, None, found.transpose(1, 2).reshape(b, c, h, w), self.out)
+        return add_residual(x, None, found.transpose(1, 2).reshape(b, c, h, w), self.out)
 
 
-def zeroed(conv: nn.Conv2d) -> nn.Conv2d:
+def zero_init(conv: nn.Conv2d) -> nn.Conv2d:
     """A convolution that starts as zero, so that its block starts as the identity."""
     nn.init.zeros_(conv.weight)
     assert conv.bias is not None
@@ -158,17 +161,17 @@ def zeroed(conv: nn.Conv2d) -> nn.Conv2d:
     return conv
 
 
-def resampled(x: Tensor, way: Literal["down", "up"]) -> Tensor:
-    """Halve by averaging, or double by repeating."""
+def resample(x: Tensor, way: Literal["down", "up"]) -> Tensor:
+    """(B, C, h, w) → half the size by averaging, or twice the size by repeating."""
     if way == "down":
         return F.avg_pool2d(x, 2)
     if x.is_cuda:
-        with torch.autocast("cuda", enabled=False):  # which would give it back in single precision
+        with torch.autocast("cuda", enabled=False):  # autocast would return it in single precision
             return F.interpolate(x, scale_factor=2.0, mode="nearest")
     return F.interpolate(x, scale_factor=2.0, mode="nearest")
 
 
-def sinusoids(t: Tensor, channels: int) -> Tensor:
+def timestep_embedding(t: Tensor, channels: int) -> Tensor:
     """(B,) timesteps → (B, channels): cosines and sines of geometric frequencies from 1 to 1/10,000."""
     half = channels // 2
     frequencies = torch.exp(torch.arange(half, device=t.device) * (-math.log(10_000) / half))

@@ -19,14 +19,14 @@ NOISE_PATCH = 8
 
 @dataclass(frozen=True)
 class UNetShape:
-    """The shape of one U-Net; what goes in and comes out is the model's business."""
+    """The shape of one U-Net; the model decides on its inputs and outputs."""
 
     base: int
     """Channels at the finest level."""
     multipliers: tuple[int, ...]
     """Channels of each level as a multiple of `base`; every level halves the picture."""
     blocks: int = 2
-    """Residual blocks a level."""
+    """Residual blocks per level."""
     attention: tuple[int, ...] = ()
     """Levels with attention, 0 being the finest; the middle always has it."""
     head_channels: int = 64
@@ -60,7 +60,7 @@ class UNetShape:
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """Everything that makes a model: its networks, how they are joined, and the diffusion around them."""
+    """Everything that defines a model: its networks, how they are joined, and the diffusion around them."""
 
     denoiser: UNetShape
     encoder: UNetShape
@@ -69,7 +69,7 @@ class ModelConfig:
     fusion: Fusion = "vector"
     predicts: Kind = "correction"
     sees: Sees = "picture+mask"
-    """What the denoiser is given beside y_t and the guidance (Palette: the picture; RePaint: nothing)."""
+    """Inputs of the denoiser besides y_t and the guidance (Palette: the picture; RePaint: nothing)."""
     latent_range: LatentRange = "bounded"
     """bounded: tanh keeps the latent in [-1, 1]. standardised: mean 0 and deviation 1 in each picture."""
     schedule: Schedule = field(default_factory=Schedule)
@@ -85,7 +85,7 @@ class ModelConfig:
             if value not in choices:
                 raise ValueError(f"unknown {name} {value!r}: choose from {', '.join(choices)}")
         if self.unconditional and self.prediction.needs_shadow:
-            raise ValueError("a model that sees nothing cannot correct the picture: let it predict noise")
+            raise ValueError("a model that sees no picture cannot correct one: let it predict noise")
 
     @property
     def prediction(self) -> Prediction:
@@ -94,7 +94,7 @@ class ModelConfig:
 
     @property
     def unconditional(self) -> bool:
-        """Whether the model makes pictures without having seen any."""
+        """Whether the model has no condition at all."""
         return self.sees == "nothing" and self.guidance == "none"
 
     @property
@@ -105,17 +105,17 @@ class ModelConfig:
 
     @property
     def output_channels(self) -> int:
-        """Channels of what the denoiser puts out."""
+        """Channels of the denoiser's output."""
         return self.prediction.channels
 
     @property
     def guidance_channels(self) -> int:
-        """Channels of what the encoder puts out."""
+        """Channels of the encoder's output."""
         return {"none": 0, "colour": 3, "coarse": 3, "latent": 1}[self.guidance]
 
     @property
     def stride(self) -> int:
-        """Height and width must be multiples of this; the backends pad to it."""
+        """Height and width must be multiples of this; `condition` and the detectors pad to it."""
         encoder = 1 if self.guidance == "none" else self.encoder.stride
         return math.lcm(self.denoiser.stride, encoder, NOISE_PATCH if self.fusion == "vector" else 1)
 
@@ -137,17 +137,17 @@ class ModelConfig:
 
 @dataclass(frozen=True)
 class DetectorConfig:
-    """A detector: one U-Net, picture in, how likely each pixel is to lie in a shadow out."""
+    """A detector: one U-Net from a picture to the probability that each pixel lies in a shadow."""
 
     unet: UNetShape
 
     @property
     def stride(self) -> int:
-        """Height and width must be multiples of this; the backends pad to it."""
+        """Height and width must be multiples of this; `condition` and the detectors pad to it."""
         return self.unet.stride
 
     def to_json(self) -> str:
-        """The text that a checkpoint carries; it says that this is a detector, a remover's says nothing."""
+        """The text that a checkpoint carries; unlike a remover's it has the field `kind`."""
         return json.dumps({"kind": DETECTOR, **asdict(self)}, sort_keys=True)
 
     @classmethod
@@ -188,7 +188,7 @@ PRESETS: dict[str, ModelConfig] = {
 }
 
 DETECTORS: dict[str, DetectorConfig] = {
-    # Five levels, so that a pixel is judged by what lies far from it; the coarsest two look at each other.
+    # Five levels, so that what is far from a pixel counts; the coarsest two have attention.
     "detector": DetectorConfig(
         UNetShape(base=16, multipliers=(1, 2, 4, 4, 5), blocks=1, attention=(3, 4), head_channels=16, fold=2)
     ),
@@ -239,12 +239,12 @@ def palette(config: ModelConfig) -> ModelConfig:
 
 
 def unconditional(config: ModelConfig) -> ModelConfig:
-    """What RePaint (Lugmayr et al. 2022) fills holes with, on the denoiser of this configuration."""
+    """The unconditional model of RePaint (Lugmayr et al. 2022) with the denoiser of this configuration."""
     return replace(config, guidance="none", fusion="none", predicts="noise", sees="nothing")
 
 
 def describe(config: Config) -> str:
-    """The preset that this is, or the nearest thing to say of it."""
+    """The name of the preset that this is or that it varies, or its size."""
     if isinstance(config, DetectorConfig):
         names = [f"preset {name!r}" for name, known in DETECTORS.items() if known == config]
         return next(iter(names), f"a detector of its own ({config.unet.base} channels)")
@@ -253,6 +253,6 @@ def describe(config: Config) -> str:
             return f"preset {name!r}"
         parts = {name: getattr(config, name) for name in ("guidance", "fusion", "predicts", "sees")}
         if replace(known, **parts) == config:
-            told = ", ".join(f"{part} {value}" for part, value in parts.items())
-            return f"preset {name!r} with {told}"
+            parts_text = ", ".join(f"{part} {value}" for part, value in parts.items())
+            return f"preset {name!r} with {parts_text}"
     return f"a configuration of its own ({config.denoiser.base} channels, fold {config.denoiser.fold})"

@@ -1,4 +1,4 @@
-"""CUDA graphs: a network that starts hundreds of small kernels, started as one."""
+"""CUDA graphs: the hundreds of small kernels of a network are recorded once and launched together."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -33,7 +33,7 @@ class Replay:
         self.lock = Lock()
 
     def __call__(self, *inputs: Tensor | None) -> Tensor:
-        """The function's value, in memory of its own."""
+        """The function's result, in newly allocated memory."""
         shapes = tuple(None if each is None else each.shape for each in inputs)
         with self.lock:
             if shapes not in self.recordings:
@@ -50,7 +50,7 @@ class Replay:
 
 
 def record(function: Callable[..., Any], inputs: tuple[Tensor | None, ...]) -> Recording:
-    """Run a function until it has settled on its kernels, then record it."""
+    """Run a function until its kernels are chosen, then record it."""
     places = tuple(None if each is None else each.clone() for each in inputs)
     stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     stream.wait_stream(torch.cuda.current_stream())

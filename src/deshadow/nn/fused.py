@@ -1,7 +1,7 @@
-"""What lies between two convolutions, on a GPU, in Triton (which comes with torch's builds for GPUs).
+"""The operations between two convolutions as Triton kernels (Triton comes with torch's builds for GPUs).
 
-Pictures lie channels last: (B, P, C) in memory, P the pixels. In torch's own operations the same takes
-several times as long, most of it spent reading and writing the picture again.
+Pictures are channels last: (B, P, C) in memory, where P counts pixels. torch's own operations take several
+times as long, because each of them reads and writes the picture again.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from torch import Tensor
 TILE = 4096
 """Elements that a program holds at a time."""
 PROGRAMS = 1024
-"""About so many programs share a sum, so that a single picture keeps the whole GPU busy."""
+"""Number of programs that share a sum, about: a single picture keeps the whole GPU busy."""
 
 
 def norm(
@@ -25,11 +25,11 @@ def norm(
     offset: Tensor | None,
     groups: int,
     eps: float,
-    bends: bool,
+    activation: bool,
 ) -> Tensor:
-    """`blocks.Norm`: three small kernels each way."""
+    """`blocks.Norm`, by three small kernels forward and three backward."""
     with torch.cuda.device_of(x):
-        found: Tensor = FusedNorm.apply(x, weight, bias, modulation, offset, groups, eps, bends)
+        found: Tensor = FusedNorm.apply(x, weight, bias, modulation, offset, groups, eps, activation)
     return found
 
 
@@ -42,7 +42,7 @@ def total(x: Tensor, h: Tensor, bias: Tensor) -> Tensor:
 
 
 class FusedNorm(torch.autograd.Function):
-    """Normalised in groups, scaled, shifted and bent."""
+    """Group norm, modulation and SiLU."""
 
     @staticmethod
     def forward(
@@ -54,7 +54,7 @@ class FusedNorm(torch.autograd.Function):
         offset: Tensor | None,
         groups: int,
         eps: float,
-        bends: bool,
+        activation: bool,
     ) -> Tensor:
         x = x.contiguous(memory_format=torch.channels_last)
         b, c, h, w = x.shape
@@ -70,9 +70,9 @@ class FusedNorm(torch.autograd.Function):
             MODULATED=modulation is not None, OFFSET=offset is not None,
         )  # fmt: skip
         y = torch.empty_like(x)
-        tiling.each(bend_kernel, x, lines, y, b, BENDS=bends)
+        tiling.each(activate_kernel, x, lines, y, b, ACTIVATION=activation)
         ctx.save_for_backward(x, weight, bias, modulation, offset, lines, sums, moments)
-        ctx.groups, ctx.bends, ctx.tiling = groups, bends, tiling
+        ctx.groups, ctx.activation, ctx.tiling = groups, activation, tiling
         return y
 
     @staticmethod
@@ -80,7 +80,7 @@ class FusedNorm(torch.autograd.Function):
         x, weight, bias, modulation, offset, lines, sums, moments = ctx.saved_tensors
         dy = gradients[0].contiguous(memory_format=torch.channels_last)
         b, c, h, w = x.shape
-        parts = ctx.tiling.sums(back_sum_kernel, x, dy, lines, BENDS=ctx.bends)
+        parts = ctx.tiling.sums(back_sum_kernel, x, dy, lines, ACTIVATION=ctx.activation)
         curves = torch.empty_like(lines)  # dx = slope · dh + curve · x + shift
         found = x.new_empty(3, b, c, dtype=torch.float32)
         back_line_kernel[(b, ctx.groups)](
@@ -90,7 +90,7 @@ class FusedNorm(torch.autograd.Function):
             MODULATED=modulation is not None, OFFSET=offset is not None,
         )  # fmt: skip
         dx = torch.empty_like(x)
-        ctx.tiling.each(back_kernel, x, dy, lines, curves, dx, b, BENDS=ctx.bends)
+        ctx.tiling.each(back_kernel, x, dy, lines, curves, dx, b, ACTIVATION=ctx.activation)
         scales, shifts, moved = found
         d_offset = None if offset is None else moved.sum(0)
         if modulation is None:
@@ -148,14 +148,14 @@ class Tiling:
 
 
 def tiling_of(x: Tensor) -> Tiling:
-    """How programs share the pictures (B, C, h, w)."""
+    """The tiling of pictures (B, C, h, w)."""
     b, c, h, w = x.shape
     return Tiling(b, h * w, c)
 
 
 @triton.jit
 def tile(P, C, ROWS: tl.constexpr, WIDTH: tl.constexpr):
-    """The channels, places and true extent of this program's pixels."""
+    """Channels and addresses of this program's pixels, and which of them exist."""
     pixel = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
     channel = tl.program_id(2) * WIDTH + tl.arange(0, WIDTH)
     at = tl.program_id(0).to(tl.int64) * P * C + pixel[:, None] * C + channel[None, :]
@@ -170,16 +170,16 @@ def pair(table, picture, channel, B, C):
 
 
 @triton.jit
-def keep(parts, first, second, place, channel, B, C, PARTS: tl.constexpr):
-    """Write down two sums of a part of a picture."""
+def store_sums(parts, first, second, place, channel, B, C, PARTS: tl.constexpr):
+    """Store two sums over a part of a picture."""
     at = parts + place * C + channel
     tl.store(at, tl.sum(first, 0), channel < C)
     tl.store(at + B * PARTS * C, tl.sum(second, 0), channel < C)
 
 
 @triton.jit
-def added_up(parts, B, C, groups, PARTS: tl.constexpr, WIDTH: tl.constexpr):
-    """The channels of this program's group, which of them there are, and both sums over all parts."""
+def sum_parts(parts, B, C, groups, PARTS: tl.constexpr, WIDTH: tl.constexpr):
+    """Channels of this program's group, which of them exist, and both sums over all parts."""
     count = C // groups
     within = tl.arange(0, WIDTH) < count
     channel = tl.program_id(1) * count + tl.arange(0, WIDTH)
@@ -202,7 +202,7 @@ def sum_kernel(x, parts, B, P, C, length, PARTS: tl.constexpr, ROWS: tl.constexp
         value = tl.load(start + pixel[:, None] * C + channel[None, :], inside, 0.0).to(tl.float32)
         first += value
         second += value * value
-    keep(parts, first, second, picture * PARTS + part, channel, B, C, PARTS)
+    store_sums(parts, first, second, picture * PARTS + part, channel, B, C, PARTS)
 
 
 @triton.jit
@@ -212,7 +212,7 @@ def line_kernel(
 ):  # fmt: skip
     """The line through each channel of one group, h = scale · x + shift, from the sums."""
     picture, group, count = tl.program_id(0), tl.program_id(1), C // groups
-    channel, within, total, square = added_up(parts, B, C, groups, PARTS, WIDTH)
+    channel, within, total, square = sum_parts(parts, B, C, groups, PARTS, WIDTH)
     at = picture * C + channel
     tl.store(sums + at, total, within)
     moved = tl.zeros([WIDTH], tl.float32)
@@ -238,25 +238,25 @@ def line_kernel(
 
 
 @triton.jit
-def bend_kernel(
-    x, lines, y, B, P, C, ROWS: tl.constexpr, WIDTH: tl.constexpr, BENDS: tl.constexpr
+def activate_kernel(
+    x, lines, y, B, P, C, ROWS: tl.constexpr, WIDTH: tl.constexpr, ACTIVATION: tl.constexpr
 ):  # fmt: skip
     """y = silu(scale · x + shift), or the line itself."""
     picture = tl.program_id(0)
     channel, at, inside = tile(P, C, ROWS, WIDTH)
     scale, shift = pair(lines, picture, channel, B, C)
     h = tl.load(x + at, inside, 0.0).to(tl.float32) * scale + shift
-    if BENDS:
+    if ACTIVATION:
         h *= tl.sigmoid(h)
     tl.store(y + at, h.to(y.dtype.element_ty), inside)
 
 
 @triton.jit
-def bent(x, dy, at, inside, scale, shift, BENDS: tl.constexpr):
-    """x, and the gradient at h."""
+def gradient_of_h(x, dy, at, inside, scale, shift, ACTIVATION: tl.constexpr):
+    """x, and the gradient with respect to h."""
     value = tl.load(x + at, inside, 0.0).to(tl.float32)
     gradient = tl.load(dy + at, inside, 0.0).to(tl.float32)
-    if BENDS:
+    if ACTIVATION:
         h = value * scale + shift
         share = tl.sigmoid(h)
         gradient *= share * (1 + h * (1 - share))
@@ -266,7 +266,7 @@ def bent(x, dy, at, inside, scale, shift, BENDS: tl.constexpr):
 @triton.jit
 def back_sum_kernel(
     x, dy, lines, parts, B, P, C, length,
-    PARTS: tl.constexpr, ROWS: tl.constexpr, WIDTH: tl.constexpr, BENDS: tl.constexpr,
+    PARTS: tl.constexpr, ROWS: tl.constexpr, WIDTH: tl.constexpr, ACTIVATION: tl.constexpr,
 ):  # fmt: skip
     """Sums of the gradient at h, and of its product with x."""
     picture, part = tl.program_id(0), tl.program_id(1)
@@ -279,10 +279,10 @@ def back_sum_kernel(
         pixel = part * length + row + tl.arange(0, ROWS)
         inside = (pixel < P)[:, None] & (channel < C)[None, :]
         at = start + pixel[:, None] * C + channel[None, :]
-        value, gradient = bent(x, dy, at, inside, scale, shift, BENDS)
+        value, gradient = gradient_of_h(x, dy, at, inside, scale, shift, ACTIVATION)
         first += gradient
         second += gradient * value
-    keep(parts, first, second, picture * PARTS + part, channel, B, C, PARTS)
+    store_sums(parts, first, second, picture * PARTS + part, channel, B, C, PARTS)
 
 
 @triton.jit
@@ -290,9 +290,9 @@ def back_line_kernel(
     parts, weight, modulation, offset, lines, sums, moments, curves, found, B, P, C, groups,
     PARTS: tl.constexpr, WIDTH: tl.constexpr, MODULATED: tl.constexpr, OFFSET: tl.constexpr,
 ):  # fmt: skip
-    """What the gradient at x is made of, and the gradients at the line: of scale, of shift, of the offset."""
+    """Coefficients of the gradient of x, and the gradients of scale, shift and offset."""
     picture, group, count = tl.program_id(0), tl.program_id(1), C // groups
-    channel, within, plain, product = added_up(parts, B, C, groups, PARTS, WIDTH)
+    channel, within, plain, product = sum_parts(parts, B, C, groups, PARTS, WIDTH)
     moved = tl.zeros([WIDTH], tl.float32)
     if OFFSET:
         moved = tl.load(offset + channel, within, 0.0).to(tl.float32)
@@ -319,13 +319,13 @@ def back_line_kernel(
 
 @triton.jit
 def back_kernel(
-    x, dy, lines, curves, dx, B, P, C, ROWS: tl.constexpr, WIDTH: tl.constexpr, BENDS: tl.constexpr
+    x, dy, lines, curves, dx, B, P, C, ROWS: tl.constexpr, WIDTH: tl.constexpr, ACTIVATION: tl.constexpr
 ):  # fmt: skip
     """dx = scale · dh + curve · x + shift."""
     picture = tl.program_id(0)
     channel, at, inside = tile(P, C, ROWS, WIDTH)
     scale, shift = pair(lines, picture, channel, B, C)
-    value, gradient = bent(x, dy, at, inside, scale, shift, BENDS)
+    value, gradient = gradient_of_h(x, dy, at, inside, scale, shift, ACTIVATION)
     curve, level = pair(curves, picture, channel, B, C)
     tl.store(dx + at, (scale * gradient + curve * value + level).to(dx.dtype.element_ty), inside)
 

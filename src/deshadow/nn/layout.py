@@ -1,4 +1,4 @@
-"""The U-Net as data: its blocks in order, and what they cost. Needs no torch, which builds from it."""
+"""The U-Net as data, without torch: its blocks in order, and what they cost. `nn.unet` builds from it."""
 
 from dataclasses import dataclass
 from itertools import chain
@@ -8,16 +8,16 @@ from deshadow.nn.config import NOISE_PATCH, DetectorConfig, ModelConfig, UNetSha
 
 
 class Block(NamedTuple):
-    """One residual block, with attention behind it or not."""
+    """One residual block, followed by attention or not."""
 
     inputs: int
     outputs: int
     level: int
-    """The level of its output: there a picture is `fold * 2**level` times smaller."""
+    """The level of its output, where a picture is `fold * 2**level` times smaller."""
     resample: Literal["no", "down", "up"] = "no"
     attention: bool = False
     joins: bool = False
-    """Whether the features of the way down are concatenated to its input."""
+    """Whether a skip connection from the way down is concatenated to its input."""
 
 
 class Layout(NamedTuple):

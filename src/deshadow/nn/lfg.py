@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from deshadow.nn.blocks import Modulation, sinusoids
+from deshadow.nn.blocks import Modulation, timestep_embedding
 from deshadow.nn.config import NOISE_PATCH, ModelConfig
 from deshadow.nn.unet import UNet
 
@@ -34,7 +34,7 @@ class LFGDiffusion(nn.Module):
         )
 
     def encode(self, picture: Tensor, mask: Tensor) -> Tensor | None:
-        """(B, C, H, W): the guidance, E(x, m) of Eq. 9 if that is the latent; None if there is none."""
+        """(B, C, H, W): the guidance, which is E(x, m) of Eq. 9 for a latent; None without an encoder."""
         if self.encoder is None:
             return None
         guidance: Tensor = self.encoder(picture, mask)
@@ -50,9 +50,9 @@ class LFGDiffusion(nn.Module):
     ) -> Tensor:
         """What `config.predicts` names, from y_t, the timesteps (B,) and the conditions (Eq. 11).
 
-        A condition that the configuration does not let the denoiser see is left aside.
+        Conditions that the configuration does not name in `sees` are ignored.
         """
-        vector: Tensor = self.time(sinusoids(t, self.config.denoiser.base).to(noisy.dtype))
+        vector: Tensor = self.time(timestep_embedding(t, self.config.denoiser.base).to(noisy.dtype))
         maps = None
         if isinstance(self.fusion, NoiseVector):
             vector = vector + self.fusion(noisy)
@@ -66,7 +66,7 @@ class LFGDiffusion(nn.Module):
 
 
 class Encoder(nn.Module):
-    """(picture, mask) → guidance (B, C, H, W): the latent feature encoder, or a rival of Tab. 4."""
+    """(picture, mask) → guidance (B, C, H, W): the latent feature encoder, or an estimator of Tab. 4."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -80,10 +80,10 @@ class Encoder(nn.Module):
             # Without a bound the latent has one spike a picture, by which the encoder sends a global value
             # through the denoiser's norms, and the scene is faint beside it.
             return guidance.tanh()
-        return standardised(guidance) if self.range == "standardised" else guidance
+        return standardise(guidance) if self.range == "standardised" else guidance
 
 
-def standardised(latent: Tensor) -> Tensor:
+def standardise(latent: Tensor) -> Tensor:
     """(B, C, H, W) → the same with mean 0 and deviation 1 in each picture."""
     wide = latent.float()
     centred = wide - wide.mean(dim=(1, 2, 3), keepdim=True)
@@ -99,13 +99,13 @@ class NoiseVector(nn.Module):
         self.mlp = noise_mlp(3 * patch**2, width)
 
     def forward(self, noisy: Tensor) -> Tensor:
-        """The vector that joins the timestep's in every block."""
+        """The vector that is added to the embedding of the timestep."""
         features: Tensor = self.mlp(F.pixel_unshuffle(noisy, self.patch))
         return features.mean(dim=(2, 3))
 
 
 class NoiseMaps(nn.Module):
-    """(B, 3, H, W) → (B, width, h, w) a level: y_t through a three-layer MLP, pooled to it (Eq. 14)."""
+    """(B, 3, H, W) → (B, width, h, w) for each level: y_t through a three-layer MLP, pooled (Eq. 14)."""
 
     def __init__(self, fold: int, width: int, levels: int) -> None:
         super().__init__()
@@ -134,8 +134,8 @@ def noise_mlp(inputs: int, width: int) -> nn.Sequential:
 def invariant_colour(picture: Tensor) -> Tensor:
     """(B, 3, H, W) in [-1, 1] → the same: the colour of each pixel freed of its intensity (Tab. 4 a).
 
-    What the estimator of colour guidance learns to give, taken from the shadow-free picture: channels
-    divided by their sum keep under a neutral shadow, and averaging leaves large blocks of colour alone.
+    The estimator of colour guidance learns this from the shadow-free picture. Channels divided by their sum
+    do not change under a neutral shadow; averaging leaves only large areas of colour.
     """
     light = (picture + 1) / 2
     light = F.avg_pool2d(F.pad(light, (4, 4, 4, 4), mode="replicate"), 9, stride=1)

@@ -3,7 +3,7 @@
 from torch import Tensor, cat, nn
 from torch.nn import functional as F
 
-from deshadow.nn.blocks import Attention, Modulation, Norm, Residual, zeroed
+from deshadow.nn.blocks import Attention, Modulation, Norm, Residual, zero_init
 from deshadow.nn.config import UNetShape
 from deshadow.nn.layout import Block, layout
 
@@ -33,10 +33,10 @@ class UNet(nn.Module):
         self.norm = Norm(first)
         self.out = nn.Conv2d(first, outputs * area, 3, padding=1)
         if starts_at_zero:
-            zeroed(self.out)
+            zero_init(self.out)
 
     def forward(self, x: Tensor, modulation: Modulation = Modulation()) -> Tensor:  # noqa: B008 (immutable)
-        """Fold, go down, through the middle, up with what the way down left, and unfold."""
+        """Fold, the blocks down with their skips, the middle, the blocks up that join the skips, unfold."""
         h = self.stem(F.pixel_unshuffle(x, self.fold))
         skips = [h]
         for block in self.down:
@@ -50,7 +50,7 @@ class UNet(nn.Module):
 
 
 class UNetBlock(nn.Module):
-    """A residual block of the layout, with attention behind it where the layout says so."""
+    """A residual block of the layout, followed by attention where the layout says so."""
 
     def __init__(self, block: Block, shape: UNetShape, embedding: int, map_channels: int) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class UNetBlock(nn.Module):
         self.attention = Attention(block.outputs, shape.head_channels) if block.attention else None
 
     def forward(self, x: Tensor, modulation: Modulation) -> Tensor:
-        """One block."""
+        """The residual block, then the attention, if there is any."""
         noise = None if modulation.maps is None else modulation.maps[self.level]
         h: Tensor = self.residual(x, modulation.vector, noise)
         return h if self.attention is None else self.attention(h)

@@ -22,7 +22,7 @@ from deshadow.removal.modes import Progress
 from deshadow.removal.options import RemovalOptions
 from deshadow.removal.outcomes import Outcome, report_text, residual, say
 from deshadow.removal.remover import RemovalResult, Remover, WeightsError
-from deshadow.system.files import deliver, hush, silenced
+from deshadow.system.files import silence_pillow, silence_stderr, write_output
 from deshadow.system.progress import show_progress
 from deshadow.system.streams import write_out
 
@@ -50,7 +50,7 @@ class StoppedError(Exception):
 
 def run(photos: Sequence[str], request: Request, options: RemovalOptions, remover: Remover) -> list[Outcome]:
     """Do it, with a progress bar on stderr; what fails does not keep the others from being done."""
-    hush()
+    silence_pillow()
     jobs = plan(photos, request.output, request.mask, request.recursive)
     _check(jobs, request)
     outcomes: dict[int, Outcome] = {}
@@ -78,7 +78,7 @@ def process(
     """One photo from its file to the files of its results."""
     began = time.monotonic()
     data = job.photo.read_bytes() if job.photo else sys.stdin.buffer.read()
-    with silenced(request.workers == 1):  # libtiff says what is wrong in lines of its own
+    with silence_stderr(request.workers == 1):  # libtiff says what is wrong in lines of its own
         photo = read(data, job.name)
         mask = None if job.mask is None else open_mask(job.mask)[0]
     selection = None
@@ -232,7 +232,7 @@ def _deliver(place: Path | None, data: bytes) -> str:
     if place is None:
         write_out(data)
         return STREAM
-    deliver(place, data)
+    write_output(place, data)
     return str(place)
 
 

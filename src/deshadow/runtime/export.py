@@ -1,4 +1,4 @@
-"""Export to ONNX (extra `export`): graphs without tensors, which point into the checkpoint beside them."""
+"""Export to ONNX (extra `export`): graphs without weights, which point into the checkpoint beside them."""
 
 import copy
 import logging
@@ -22,11 +22,11 @@ from deshadow.nn.lfg import LFGDiffusion
 from deshadow.runtime.checkpoint import Place, load, load_detector, locate, places, read_header
 from deshadow.runtime.onnx_backend import fingerprint, graph_paths
 from deshadow.runtime.quantise import SCALE
-from deshadow.system.files import replacing
+from deshadow.system.files import write_atomically
 
 OPSET = 21
 FOLDED = 16
-"""Numbers in the largest constants that are worked out beforehand: sizes, and places in them."""
+"""Most elements of a constant that the optimizer folds: sizes and indices, never weights."""
 DTYPES = {"F16": onnx.TensorProto.FLOAT16, "F32": onnx.TensorProto.FLOAT, "I8": onnx.TensorProto.INT8}
 
 
@@ -44,10 +44,10 @@ def export(path_or_name: str | Path) -> list[Path]:
         }
     for name, graph in written.items():
         proto = protos[name]
-        spell_out(proto)
+        replace_norms(proto)
         point_into(proto, path.name, places(path))
         onnx.helper.set_model_props(proto, {"fingerprint": fingerprint(path)})
-        with replacing(graph) as beside:
+        with write_atomically(graph) as beside:
             onnx.save_model(proto, beside)
     return list(written.values())
 
@@ -72,7 +72,7 @@ def trace_encoder(model: LFGDiffusion) -> onnx.ModelProto:
 
 
 def trace_denoiser(model: LFGDiffusion) -> onnx.ModelProto:
-    """(noisy, t, what it sees, guidance if there is one) → what the configuration says."""
+    """(noisy, t, the conditions that it sees, the guidance if there is one) → its prediction."""
     channels = {"noisy": 3, "t": 0, **model.config.seen_channels}
     if model.encoder is not None:
         channels["guidance"] = model.config.guidance_channels
@@ -80,7 +80,7 @@ def trace_denoiser(model: LFGDiffusion) -> onnx.ModelProto:
 
 
 class Probability(nn.Module):
-    """A detector that ends in probabilities."""
+    """A detector whose output are probabilities."""
 
     def __init__(self, model: ShadowDetector) -> None:
         super().__init__()
@@ -97,14 +97,14 @@ def trace_detector(model: ShadowDetector) -> onnx.ModelProto:
 
 
 def trace(module: nn.Module, stride: int, channels: Mapping[str, int], output: str) -> onnx.ModelProto:
-    """The graph of a module over pictures of so many channels (0: a number for each picture).
+    """The graph of a module whose inputs are pictures of these channels (0: one number per picture).
 
-    Its tensors are of random numbers: none of them looks superfluous, or like another.
+    Its weights are random here, so that the optimizer removes none as zero and merges none as equal.
     """
     module = copy.deepcopy(module).eval()
     for parameter in module.parameters():
         nn.init.normal_(parameter)
-    side = 2 * stride  # any: batch, rows and columns stay free
+    side = 2 * stride  # any size: batch, rows and columns stay dynamic
     batch, rows, columns = Dim("batch"), Dim("rows"), Dim("columns")
     inputs = {name: torch.ones(2, n, side, side) if n else torch.ones(2) for name, n in channels.items()}
     shapes = {
@@ -112,7 +112,7 @@ def trace(module: nn.Module, stride: int, channels: Mapping[str, int], output: s
         for name, n in channels.items()
     }
     with warnings.catch_warnings():
-        # The exporter warns of its own future, of names for equal axes and of torchvision's absence.
+        # The exporter warns of deprecations, of equal axes, and that torchvision is missing.
         warnings.simplefilter("ignore")
         logging.getLogger("torch.onnx").setLevel(logging.ERROR)
         program = torch.onnx.export(
@@ -123,26 +123,26 @@ def trace(module: nn.Module, stride: int, channels: Mapping[str, int], output: s
             input_names=list(inputs),
             output_names=[output],
             opset_version=OPSET,
-            optimize=False,  # it would fold what is small enough to be a tensor of the checkpoint
+            optimize=False,  # it would fold small weights, too
             verbose=False,
         )
     assert program is not None
     folded: onnx.ModelProto = optimizer.optimize(
         program.model_proto, input_size_limit=FOLDED, output_size_limit=FOLDED
     )
-    assert named(program.model_proto) & set(module.state_dict()) <= named(folded)
+    assert tensor_names(program.model_proto) & set(module.state_dict()) <= tensor_names(folded)
     return folded
 
 
-def named(model: onnx.ModelProto) -> set[str]:
+def tensor_names(model: onnx.ModelProto) -> set[str]:
     """The names of a graph's tensors."""
     return {tensor.name for tensor in model.graph.initializer}
 
 
-def spell_out(model: onnx.ModelProto) -> None:
-    """Replace norms, which onnxruntime has no kernel for: it would inline each whenever it opens a graph.
+def replace_norms(model: onnx.ModelProto) -> None:
+    """Replace group norms by nodes that onnxruntime has kernels for.
 
-    That took most of the start of a program that removes one shadow.
+    It would otherwise inline each of them whenever it opens the graph, which took most of the time to start.
     """
     tensors = {tensor.name: tensor for tensor in model.graph.initializer}
     nodes: list[onnx.NodeProto] = []
@@ -152,7 +152,7 @@ def spell_out(model: onnx.ModelProto) -> None:
             steps, constants = _group_normalization(node)
             nodes += steps
             shared |= constants
-            for each in node.input[1:]:  # the same numbers, laid out to go over pictures
+            for each in node.input[1:]:  # the same numbers, in a shape that broadcasts over pictures
                 tensors[each].dims[:] = [*tensors[each].dims[:1], 1, 1]
         else:
             nodes.append(copy.deepcopy(node))
@@ -162,7 +162,7 @@ def spell_out(model: onnx.ModelProto) -> None:
 
 
 def _group_normalization(node: onnx.NodeProto) -> tuple[list[onnx.NodeProto], dict[str, NDArray[Any]]]:
-    """The steps, and constants by name: a group is normalised as an instance that holds all its channels."""
+    """The nodes, and constants by name: instance norm of pictures whose groups are flattened to channels."""
     picture, scale, shift = node.input
     given = {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}
     groups, name = given["num_groups"], node.output[0]
@@ -189,16 +189,16 @@ def _group_normalization(node: onnx.NodeProto) -> tuple[list[onnx.NodeProto], di
 
 
 def point_into(model: onnx.ModelProto, location: str, tensors: Mapping[str, Place]) -> None:
-    """Replace the initialisers' values by their places in the checkpoint, and drop the tracer's notes."""
+    """Replace the weights of a graph by their places in the checkpoint, and drop the tracer's metadata."""
     graph = model.graph
-    # What else the tracer knows of shapes stays: without it onnxruntime takes twice as long to open a graph.
-    known = [value for value in graph.value_info if value.name not in named(model)]
+    # Other shapes that the tracer inferred stay: without them onnxruntime opens a graph half as fast.
+    known = [value for value in graph.value_info if value.name not in tensor_names(model)]
     del graph.value_info[:]
     graph.value_info.extend(known)
     for part in (*graph.node, *graph.input, *graph.output, *graph.value_info, graph, model):
         part.ClearField("metadata_props")
         part.ClearField("doc_string")
-    constants = [tensor for tensor in graph.initializer if tensor.name not in tensors]  # the tracer's own
+    constants = [tensor for tensor in graph.initializer if tensor.name not in tensors]  # made by the tracer
     shapes = {t.name: tuple(t.dims) for t in graph.initializer if t.name in tensors}
     assert all(math.prod(shape) == math.prod(tensors[name].shape) for name, shape in shapes.items())
     nodes = list(graph.node)
@@ -206,18 +206,18 @@ def point_into(model: onnx.ModelProto, location: str, tensors: Mapping[str, Plac
     graph.initializer.extend(constants)
     for name, shape in shapes.items():
         scaled = name + SCALE in tensors
-        restore(graph, f"{name}.whole" if scaled else name, shape, location, tensors[name])
+        add_tensor(graph, f"{name}.whole" if scaled else name, shape, location, tensors[name])
         if scaled:
             scale = tensors[name + SCALE]
-            restore(graph, name + SCALE, scale.shape, location, scale)
+            add_tensor(graph, name + SCALE, scale.shape, location, scale)
             graph.node.append(onnx.helper.make_node("Mul", [f"{name}.whole", name + SCALE], [name]))
     graph.node.extend(nodes)
 
 
-def restore(graph: onnx.GraphProto, name: str, shape: Sequence[int], location: str, place: Place) -> None:
-    """Give a graph the tensor at a place of the checkpoint, in float32 and under this name.
+def add_tensor(graph: onnx.GraphProto, name: str, shape: Sequence[int], location: str, place: Place) -> None:
+    """Add the tensor at a place of the checkpoint to a graph, in float32 and under this name.
 
-    What is stored otherwise is cast, which onnxruntime does once, when it opens the graph.
+    Other types are cast, which onnxruntime does once, when it opens the graph.
     """
     tensor = graph.initializer.add()
     tensor.name, tensor.data_type = name, DTYPES[place.dtype]

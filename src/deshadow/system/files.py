@@ -1,4 +1,4 @@
-"""Files that are either whole or not there."""
+"""Files that are written completely or not at all, and libraries kept from printing."""
 
 import logging
 import os
@@ -10,15 +10,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
-def hush() -> None:
-    """Keep Pillow from warning and logging: what is wrong with a file is in its exceptions too."""
+def silence_pillow() -> None:
+    """Keep Pillow from warning and logging: its exceptions say what is wrong with a file."""
     warnings.filterwarnings("ignore", module=r"PIL\.")
     logging.getLogger("PIL").addHandler(logging.NullHandler())
 
 
 @contextmanager
-def silenced(silent: bool = True) -> Iterator[None]:
-    """Keep from stderr what libraries in C write there by themselves; for a process of one thread only."""
+def silence_stderr(silent: bool = True) -> Iterator[None]:
+    """Discard what C libraries write to standard error; only for a process with one thread."""
     if not silent:
         yield
         return
@@ -34,9 +34,9 @@ def silenced(silent: bool = True) -> Iterator[None]:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """Write to the path that this gives: it becomes `path` at the end, or vanishes if anything goes wrong."""
-    # Short, since the path's own name may be the longest that there can be.
+def write_atomically(path: Path) -> Iterator[Path]:
+    """Yield a path to write to: it is renamed to `path` at the end, or deleted if an exception is raised."""
+    # A short name, because the path's own name may already be as long as the file system allows.
     beside = path.with_name(f".{uuid.uuid4().hex}.part")
     try:
         yield beside
@@ -48,17 +48,17 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write bytes in one piece, whole or not at all."""
-    with replacing(path) as beside:
+    """Write bytes to a file, completely or not at all."""
+    with write_atomically(path) as beside:
         beside.write_bytes(data)
 
 
-def deliver(path: Path, data: bytes) -> None:
-    """Write what was asked for with -o, whole or not at all; ValueError says why it cannot be."""
+def write_output(path: Path, data: bytes) -> None:
+    """Write a file that the user asked for with -o; ValueError says why it cannot be written."""
     try:
         write_whole(path, data)
     except OSError as error:
         reason = error.strerror or str(error)
         raise ValueError(
-            f"{path} cannot be written ({reason}): make room, or choose another place with -o"
+            f"{path} cannot be written ({reason}): free some space, or choose another path with -o"
         ) from error

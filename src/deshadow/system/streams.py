@@ -1,4 +1,4 @@
-"""Standard input, output and error, whatever has become of them."""
+"""Standard input, output and error, also where a caller closed them."""
 
 import io
 import os
@@ -7,10 +7,13 @@ from pathlib import Path
 
 
 def prepare() -> None:
-    """What is closed leads nowhere; what an encoding lacks is escaped, as any bytes may name a file."""
+    """Replace closed streams by the null device, and escape characters that standard output cannot encode.
+
+    Any bytes may be a file name, so that some names cannot be encoded.
+    """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:  # the next file that is opened would take its number
-            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 (to the end)
+        if getattr(sys, name) is None:  # the next file to be opened would get its descriptor
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 (open until the process ends)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
 
@@ -26,7 +29,7 @@ def write_out(data: bytes) -> None:
 
 
 def finish() -> None:
-    """Write what standard output still holds."""
+    """Flush standard output."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -35,7 +38,7 @@ def finish() -> None:
 
 
 def _abandon() -> None:
-    """Let go of standard output: what it still holds would fail again when the process ends."""
+    """Redirect standard output to the null device: flushing it at exit would fail again."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
