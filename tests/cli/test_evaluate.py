@@ -171,7 +171,7 @@ def test_instances_are_scored_inside_outside_and_in_the_other_shadows(tmp_path: 
 def test_a_limit_takes_pictures_from_all_over_the_set(scenes: Path) -> None:
     assert [sample.name for sample in choose(find(scenes), 2)] == ["photo0", "photo3"]
     assert len(choose(find(scenes), 99)) == 4
-    with pytest.raises(ValueError, match="--limit 1 or more"):
+    with pytest.raises(ValueError, match="at least 1 is needed"):
         choose(find(scenes), 0)
 
 
@@ -341,7 +341,7 @@ def test_lpips_gets_pictures_from_minus_one_to_one(scenes: Path, monkeypatch: py
         (["--compare", "input", "--mask", "detected", "--detector", "sun"], "no weights 'sun'"),
         (["--detection", "--detector", "sun"], "no weights 'sun'"),
         (["--detection", "--compare", "input"], "scores the detector alone"),
-        (["--detection", "--report", "there"], "shows what was removed: leave it out"),
+        (["--detection", "--report", "there"], "cannot be combined with --detection"),
         (["--weights", "x.safetensors", "--mode", "quick"], "no checkpoint at x.safetensors"),
         (["--compare", "input", "--seed", "-1"], "must not be negative"),
         (["--compare", "input,sunny"], "no weights 'sunny'"),

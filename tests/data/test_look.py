@@ -124,7 +124,7 @@ def test_table_tells_derived_masks_and_unknown_figures(tmp_path: Path) -> None:
         console.print(look.table(look.survey(find(tmp_path))))
     text = captured.get()
     assert "1 derived from the pair" in text
-    assert "not known for 1" in text
+    assert "unknown for 1" in text
 
 
 def test_plot_needs_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""`deshadow data`: the commands of data sets. They import what they need when they run."""
+"""`deshadow data`: commands for data sets. Heavy modules load when they run."""
 
 from pathlib import Path
 from typing import Annotated
@@ -24,15 +24,18 @@ def look(
     split: Split = None,
     layout: Annotated[
         Layout | None,
-        Parameter(help="How the folder is laid out. Found by looking, unless given."),
+        Parameter(help="Layout of the folder. Recognised by its folders, unless given."),
     ] = None,
-    count: Annotated[int, Parameter(help="Triplets on the sheet, from all over the set.")] = 24,
+    count: Annotated[
+        int, Parameter(help="Number of triplets on the sheet, evenly spaced over the set.")
+    ] = 24,
     dark_rate: Annotated[
-        Path | None, Parameter(help="Plot how dark the shadows are to this file: .png, .svg or .pdf.")
+        Path | None,
+        Parameter(help="Plot a histogram of how dark the shadows are to this file: .png, .svg or .pdf."),
     ] = None,
     skip_problems: SkipProblems = False,
 ) -> None:
-    """Draw a contact sheet of a data set and print its figures."""
+    """Draw a contact sheet of a data set and print its statistics."""
     from rich.console import Console
 
     from deshadow.data import look as looking
@@ -49,11 +52,11 @@ def adjust(
     folder: Folder,
     /,
     *,
-    output: Annotated[Path, Parameter(alias="-o", help="The new folder, to be laid out as AISTD is.")],
+    output: Annotated[Path, Parameter(alias="-o", help="The new folder, which gets the layout of AISTD.")],
     split: Split = None,
     skip_problems: SkipProblems = False,
 ) -> None:
-    """Make AISTD from ISTD: bring shadow-free pictures to the colours of their shadow pictures."""
+    """Make AISTD from ISTD: match the colours of shadow-free pictures to those of their shadow pictures."""
     from rich.console import Console
 
     from deshadow.data.pairs.aistd import adjust_folder

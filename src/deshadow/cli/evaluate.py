@@ -1,4 +1,4 @@
-"""`deshadow evaluate`: the figures of a data set. It imports what it needs when it runs."""
+"""`deshadow evaluate`: how well methods remove the shadows of a data set. Heavy modules load when it runs."""
 
 from pathlib import Path
 from typing import Annotated
@@ -22,30 +22,35 @@ def evaluate(
     ] = None,
     results: Annotated[
         list[str] | None,
-        Parameter(negative=(), help="Score pictures made elsewhere: FOLDER or NAME=FOLDER. Repeatable."),
+        Parameter(
+            negative=(), help="Score results that were made elsewhere: FOLDER or NAME=FOLDER. Repeatable."
+        ),
     ] = None,
     compare: Annotated[
         str | None,
-        Parameter(help="Methods of one table: input, gain, lab, and the names of weights and results."),
+        Parameter(
+            help="Methods to compare, with commas: input, gain, lab, and names of weights and results."
+        ),
     ] = None,
     split: Split = None,
     mask: Annotated[
-        MaskKind, Parameter(help="The set's own masks, detected ones, or its own degraded.")
+        MaskKind,
+        Parameter(help="Masks that methods are given: the set's own, detected, or its own degraded."),
     ] = "given",
     detector: Annotated[
-        str, Parameter(help="What finds the masks: shipped weights by name, or a .safetensors file.")
+        str, Parameter(help="The detector: shipped weights by name, or a .safetensors file.")
     ] = DEFAULT_DETECTOR,
     detection: Annotated[
-        bool, Parameter(negative=(), help="Score the detector alone: are the set's masks found?")
+        bool, Parameter(negative=(), help="Score the detector alone, against the set's masks.")
     ] = False,
     mode: Annotated[
-        Mode, Parameter(help="The network alone at 256×256, or the whole path of a photo.")
+        Mode, Parameter(help="Score the network's output at 256×256, or the photo after Quick or Removal.")
     ] = "network",
     steps: Annotated[
         list[str] | None,
         Parameter(
             negative=(),
-            help="Sampling steps: N, or NAME=N for one model. By default 1, or 50 for what predicts noise.",
+            help="Sampling steps: N, or NAME=N for one model. Default: 1, or 50 if it predicts noise.",
         ),
     ] = None,
     sampler: Annotated[Solver, Parameter(help="Sampler of the diffusion.")] = "ddim",
@@ -56,15 +61,27 @@ def evaluate(
             "the set, or zero. All but own need --mode network."
         ),
     ] = "own",
-    seed: Annotated[int, Parameter(help="Of the noise; each picture has its own from it.")] = 0,
-    jump: Annotated[int, Parameter(help="RePaint: steps between its returns.")] = 10,
-    resamplings: Annotated[int, Parameter(help="RePaint: how often each stretch is gone.")] = 10,
-    limit: Annotated[int | None, Parameter(help="Only so many pictures, from all over the set.")] = None,
-    json: Annotated[Path | None, Parameter(help="Write every figure to this file.")] = None,
-    report: Annotated[Path | None, Parameter(help="Write a page with tables and pictures there.")] = None,
-    lpips: Annotated[bool, Parameter(negative=(), help="LPIPS too; needs the package lpips.")] = False,
-    device: Annotated[str, Parameter(help="auto, cpu, or a device of torch: cuda, mps.")] = "auto",
-    workers: Annotated[int | None, Parameter(help="Threads that read and score. All cores.")] = None,
+    seed: Annotated[int, Parameter(help="Seed of the noise; each picture has noise of its own.")] = 0,
+    jump: Annotated[int, Parameter(help="RePaint: length of the jumps back, in steps.")] = 10,
+    resamplings: Annotated[
+        int, Parameter(help="RePaint: how many times each stretch of steps is sampled.")
+    ] = 10,
+    limit: Annotated[
+        int | None, Parameter(help="Number of pictures to score, evenly spaced over the set. Default: all.")
+    ] = None,
+    json: Annotated[Path | None, Parameter(help="Write all figures to this file.")] = None,
+    report: Annotated[
+        Path | None, Parameter(help="Write a page with tables and pictures to this folder.")
+    ] = None,
+    lpips: Annotated[
+        bool, Parameter(negative=(), help="Measure LPIPS as well; needs the package lpips.")
+    ] = False,
+    device: Annotated[
+        str, Parameter(help="Where models run: auto, cpu, or a device of torch (cuda, mps).")
+    ] = "auto",
+    workers: Annotated[
+        int | None, Parameter(help="Number of threads that read and score. Default: all cores.")
+    ] = None,
 ) -> None:
     """Score shadow removal on a data set as the paper does: in the shadow, outside it, and everywhere."""
     from deshadow.evaluation import detectors, run
@@ -74,7 +91,7 @@ def evaluate(
     outputs = Outputs(json, report)
     if detection:
         if weights or results or compare:
-            raise ValueError("--detection scores the detector alone: compare methods in a run of its own")
+            raise ValueError("--detection scores the detector alone: compare methods in another run")
         detectors.show(run.run_detector(folder, detector, outputs, split=split, limit=limit, device=device))
         return
     names = [name.strip() for name in compare.split(",")] if compare else []

@@ -1,4 +1,4 @@
-"""`deshadow synth`: what was asked for on the command line into banks, a recipe and files."""
+"""`deshadow synth`: synthetic pairs with shadows, written to a folder."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from deshadow.data.synth.recipe import Targets
 
 DRAWN = 56, 32
-"""Backgrounds, and occluders of each kind, where none are named."""
+"""How many backgrounds, and occluders of each kind, are drawn where none are given."""
 
 
 def synth(
@@ -26,34 +26,35 @@ def synth(
     dark_rate: Annotated[tuple[float, float] | None, Parameter(negative=())] = None,
     device: str = "cpu",
 ) -> None:
-    """Make pictures with shadows, the same without, and the masks.
+    """Make pictures with shadows, the same pictures without them, and the masks.
 
     Writes shadow/, mask/, shadow_free/ and instances/ as PNG. The same seed gives the same files, and
-    a run that was broken off goes on where it stopped.
+    the same command continues an interrupted run.
 
     Parameters
     ----------
     count
-        How many triplets.
+        Number of triplets.
     out
         Folder to write to: new, empty, or begun with the same settings.
     backgrounds
-        Folder or tar of evenly lit pictures. Left out: brick, tiles, asphalt, grass, planks and more
+        Folder or tar of evenly lit pictures. By default brick, tiles, asphalt, grass, planks and more
         are drawn.
     occluders
-        Folder or tar of silhouettes, bright or opaque where they block light. Left out: people, plants,
+        Folder or tar of silhouettes, bright or opaque where they block light. By default people, plants,
         hands and lumps are drawn. Foliage, buildings, bars and cables are always drawn.
     seed
-        Another seed, other pictures.
+        Seed of the random numbers; each seed gives other pictures.
     size
         Side of the pictures in pixels.
     preset
-        sunlight: like real outdoor pairs. instances: several shadows, one to remove. dappled: under
-        trees. overcast: weak and soft.
+        sunlight: like real outdoor pairs. instances: several shadows, one of which is removed.
+        dappled: shadows of trees. overcast: weak and soft shadows.
     targets
-        Which shadows to remove: all, one, or some. Left out: what the preset says.
+        Which shadows are removed: all, one, or some. The default is the preset's.
     dark_rate
-        Least and most ratio of lit to shaded light, as in `--dark-rate 3 8`. Left out: what the preset says.
+        Smallest and largest ratio of lit to shaded light, as in `--dark-rate 3 8`. The default is the
+        preset's.
     device
         Where to compute: cpu or cuda.
     """

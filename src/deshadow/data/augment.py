@@ -1,4 +1,4 @@
-"""Augmentation of whole batches on any device: crops, flips, turns and light, alike for both pictures."""
+"""Augmentation of batches on any device: crops, flips, rotations and light, the same for both pictures."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -21,24 +21,24 @@ class Pairs(NamedTuple):
 
 @dataclass(frozen=True)
 class Augmentation:
-    """What may happen to a pair."""
+    """How far pairs are varied."""
 
     crop: tuple[float, float] = (0.5, 1.0)
-    """Least and most of a side that a crop spans, even in the log."""
+    """Smallest and largest share of the shorter side that a crop spans, log-uniform."""
     squeeze: bool = True
-    """Squeeze some crops into the square, as a whole picture is where its sides differ."""
+    """Whether some crops have the picture's aspect ratio and are squeezed into the square."""
     flip: bool = True
-    """Mirror half of the pictures."""
+    """Whether half of the pictures are mirrored."""
     turn: bool = True
-    """Turn by none, one, two or three quarters."""
+    """Whether pictures are rotated by a random multiple of 90 degrees."""
     exposure: float = 0.35
-    """Deviation of the exposure in stops."""
+    """Standard deviation of the exposure in stops."""
     balance: float = 0.06
-    """Deviation of the gain of red and of blue, as a natural log."""
+    """Standard deviation of the natural log of the gains of red and blue."""
     depth: float = 0.12
-    """Deviation of the power to which a shadow's darkness is raised: deeper and lighter ones."""
+    """Standard deviation of the power to which the ratio of shadow to clean is raised, around 1."""
     tint: float = 0.03
-    """Deviation of the same from channel to channel: shadows under other skies, in other cameras."""
+    """Standard deviation of that power between channels, as under other skies and in other cameras."""
 
     def __post_init__(self) -> None:
         if not 0 < self.crop[0] <= self.crop[1] <= 1:
@@ -47,14 +47,14 @@ class Augmentation:
 
 DEFAULT_AUGMENTATION = Augmentation()
 FLOOR = 1e-3
-"""Of linear light, added before ratios are taken: near black they are noise."""
+"""Linear light that is added before ratios are taken, which are noise near black."""
 
 
 def augment(pairs: Pairs, draws: Draws, size: int, chosen: Augmentation = DEFAULT_AUGMENTATION) -> Pairs:
-    """Cut squares of `size` pixels from pairs of any size, and vary them.
+    """Crop squares of `size` pixels from pairs of any size, and vary their light.
 
     Where the pictures were equal they stay equal, and the mask still covers every pixel that differs
-    if it did before. The result is laid out channels last, whatever turn was drawn.
+    if it did before. The result is laid out channels last, whatever rotation was drawn.
     """
     height, width = pairs.picture.shape[-2:]
     grid, samples = cut(draws, chosen, height, width, size)
@@ -70,21 +70,21 @@ def augment(pairs: Pairs, draws: Draws, size: int, chosen: Augmentation = DEFAUL
 
 
 def vary(picture: Tensor, draws: Draws, size: int, chosen: Augmentation = DEFAULT_AUGMENTATION) -> Tensor:
-    """Cut squares of `size` pixels from pictures (B, 3, H, W) of 8 bits, as `augment` does from pairs."""
+    """Crop squares of `size` pixels from pictures (B, 3, H, W) of 8 bits, as `augment` does from pairs."""
     height, width = picture.shape[-2:]
     cut_out = cut(draws, chosen, height, width, size)
     return quantise(resample(tone(picture, light_gains(draws, chosen)), *cut_out))
 
 
 def cut(draws: Draws, chosen: Augmentation, height: int, width: int, size: int) -> tuple[Tensor, int]:
-    """Where to sample squares of `size` pixels, and how many samples make a pixel."""
+    """The grid at which squares of `size` pixels are sampled, and the number of samples to a pixel's side."""
     # Several where a crop is made smaller, so that nothing flickers or aliases.
     samples = max(1, round(chosen.crop[1] * min(height, width) / size))
     return crop_grid(draws, chosen, height, width, size * samples), samples
 
 
 def crop_grid(draws: Draws, chosen: Augmentation, height: int, width: int, size: int) -> Tensor:
-    """Where (B, size, size, 2) to sample a picture in [-1, 1]² for squares, flips and quarter turns."""
+    """Points (B, size, size, 2) in [-1, 1]² of random crops, mirrored and rotated by quarters."""
     least, most = chosen.crop
     share = least * (most / least) ** draws.uniform("crop/span", 1)
     # A quarter of the crops are square, a quarter have the picture's shape, the others lie between.
@@ -114,7 +114,7 @@ def resample(picture: Tensor, grid: Tensor, samples: int) -> Tensor:
 
 
 def light_gains(draws: Draws, chosen: Augmentation) -> Tensor:
-    """Gains (B, 3) of linear light."""
+    """Random gains (B, 3) of linear light."""
     exposure = 0.6931 * chosen.exposure * draws.normal("exposure", 1).clamp(-2, 2)
     balance = chosen.balance * draws.normal("balance", 2).clamp(-2, 2)
     zero = torch.zeros_like(exposure)
@@ -122,7 +122,7 @@ def light_gains(draws: Draws, chosen: Augmentation) -> Tensor:
 
 
 def depths(draws: Draws, chosen: Augmentation) -> Tensor:
-    """Powers (B, 3) of the shadow's darkness."""
+    """Random powers (B, 3) for `deepen_shadows`."""
     depth = chosen.depth * draws.normal("depth", 1).clamp(-2, 2)
     return 1 + depth + chosen.tint * draws.normal("tint", 3).clamp(-2, 2)
 

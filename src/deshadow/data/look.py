@@ -1,4 +1,4 @@
-"""A data set at a glance: a contact sheet, a table of its figures, a histogram of its darkness."""
+"""A data set at a glance: a contact sheet, a table of statistics, a histogram of dark rates."""
 
 import io
 from collections import Counter
@@ -40,11 +40,11 @@ class Survey:
 
     pairs: PairSet
     samples: tuple[Sample, ...]
-    """Those that could be decoded."""
+    """The samples that could be decoded."""
     figures: tuple[Statistics, ...]
-    """One for each sample."""
+    """The statistics of each sample."""
     problems: tuple[Problem, ...]
-    """Those of the set, and of pictures that could not be decoded."""
+    """Problems of the set, and pictures that could not be decoded."""
 
 
 def look(
@@ -57,9 +57,9 @@ def look(
     skip_problems: bool = False,
 ) -> Survey:
     """Measure a data set, draw `count` of its triplets to `output` and its dark rates to `dark_rate`."""
-    # All that can be refused is refused before the measuring, which may take minutes.
+    # What is wrong is said at once, before the measuring, which may take minutes.
     if count < 1:
-        raise ValueError("a sheet needs at least one triplet: --count 1 or more")
+        raise ValueError(f"--count {count}: at least one triplet is needed")
     _check_ending(output, _SHEET_ENDINGS)
     if dark_rate is not None:
         _check_ending(dark_rate, _PLOT_ENDINGS)
@@ -93,7 +93,7 @@ def survey(pairs: PairSet, skip_problems: bool = False) -> Survey:
 
 
 def table(found: Survey) -> Table:
-    """The figures of a set, for a terminal."""
+    """The statistics of a set, for a terminal."""
     figures, samples = found.figures, found.samples
     derived = sum(sample.mask_file is None for sample in samples)
     grid = Table(box=None, show_header=False, pad_edge=False)
@@ -123,7 +123,7 @@ def plot_dark_rates(found: Survey, kind: str) -> bytes:
     rates = rates[np.isfinite(rates)]
     if not len(rates):
         raise ValueError(f"every mask of {found.pairs.folder} is empty, so there is no dark rate to plot")
-    # A few near-black shadows would squeeze all others into one bar: they are gathered in the last.
+    # A few near-black shadows would squeeze all others into one bar: the last bar collects them.
     last = min(float(rates.max()), 1.2 * float(np.percentile(rates, 99)))
     width = next((width for width in (0.1, 0.25, 0.5, 1, 2, 5) if last / width <= 50), last / 50)
     first = min(1.0, float(np.floor(rates.min() / width) * width))
@@ -193,13 +193,13 @@ def _title(found: Survey) -> str:
 
 
 def _spread(values: Iterable[float], digits: int, unit: str) -> str:
-    """Median and the range of nine tenths; how many could not be told."""
+    """The median, the range of nine tenths, and how many values are unknown."""
     numbers = np.array(list(values))
     known = numbers[np.isfinite(numbers)]
     if not len(known):
-        return "cannot be told"
+        return "unknown"
     low, middle, high = (f"{value:.{digits}f}" for value in np.percentile(known, [5, 50, 95]))
-    unknown = f"; not known for {len(numbers) - len(known):,}" if len(known) < len(numbers) else ""
+    unknown = f"; unknown for {len(numbers) - len(known):,}" if len(known) < len(numbers) else ""
     return f"{middle}{unit} median, {low} to {high}{unit} for nine in ten{unknown}"
 
 

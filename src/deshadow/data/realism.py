@@ -1,4 +1,4 @@
-"""How shadows measure: ratio to the clean picture and edge width, alike for real and synthetic pairs."""
+"""How real synthetic shadows are: ratio to the clean picture and edge width, as histograms over pairs."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Measures:
 def measure(pairs: Iterable[tuple[Bytes, Bytes]]) -> Measures:
     """Measure pairs (shadow, clean), each (H, W, 3) of 8 bits and 256×256 by convention.
 
-    Every pair weighs alike, however large its shadow; a pair without a measurable shadow counts for nothing.
+    Every pair has the same weight, however large its shadow; pairs without a measurable shadow are left out.
     """
     ratio = np.zeros((3, len(RATIO_BINS) - 1))
     width = np.zeros(len(WIDTH_BINS) - 1)
@@ -56,7 +56,7 @@ def measure(pairs: Iterable[tuple[Bytes, Bytes]]) -> Measures:
 
 
 def overlap(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
-    """Area that two normalised histograms share, from 0 to 1."""
+    """The area that two normalised histograms share, from 0 to 1."""
     return float(np.minimum(first, second).sum())
 
 
@@ -79,7 +79,7 @@ def luminance_ratio(shadow: Bytes, clean: Bytes) -> Array:
 
 
 def well_exposed(clean: Bytes) -> NDArray[np.bool_]:
-    """Pixels (H, W) neither clipped nor so dark that a ratio of bytes says nothing."""
+    """Pixels (H, W) that are neither clipped nor so dark that a ratio of 8-bit values means nothing."""
     return np.asarray((clean.max(-1) < 250) & (clean.min(-1) > 40))
 
 
@@ -99,7 +99,7 @@ def edge_widths(ratio: Array, inside: NDArray[np.bool_], most: int = 256) -> Arr
     smooth = gaussian_blur(inside.astype(np.float32), 3.0)
     down, right = np.gradient(smooth, axis=0), np.gradient(smooth, axis=1)
     slope = np.hypot(down, right)
-    outline = inside & (shrink(inside) == 0)
+    outline = inside & (erode_once(inside) == 0)
     outline[:REACH], outline[-REACH:], outline[:, :REACH], outline[:, -REACH:] = False, False, False, False
     rows, columns = np.nonzero(outline & (slope > 0.06))
     if len(rows) == 0:
@@ -143,7 +143,7 @@ def profile_widths(profile: Array, steps: Array) -> Array:
     return np.asarray((right - left) * (steps[1] - steps[0]), np.float32)
 
 
-def shrink(area: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def erode_once(area: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Erode (H, W) by one pixel in the four directions."""
     padded = np.pad(area, 1, mode="edge")
     return np.asarray(padded[:-2, 1:-1] & padded[2:, 1:-1] & padded[1:-1, :-2] & padded[1:-1, 2:] & area)

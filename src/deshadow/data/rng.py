@@ -1,4 +1,4 @@
-"""Random numbers as a function of (seed, index, stream, counter): no state, so no order to depend on."""
+"""Random numbers as a function of (seed, index, stream, counter), without state and so without order."""
 
 import math
 from functools import lru_cache
@@ -49,8 +49,8 @@ class Draws:
 
 
 def counters(stream: str, count: int, device: torch.device) -> Tensor:
-    """Words (count,) of a stream, the same for every picture and so made once."""
-    # A compiled graph keeps its own constants, and the compiler does not like caches.
+    """Words (count,) of a stream; they are the same for every picture, so they are computed once."""
+    # A compiled graph keeps its own constants, and the compiler cannot trace caches.
     compiling = torch.compiler.is_compiling()
     return count_words(stream, count, device) if compiling else count_words_once(stream, count, device)
 
@@ -66,7 +66,7 @@ count_words_once = lru_cache(256)(count_words)
 def mix(value: Tensor) -> Tensor:
     """Scramble 32-bit words held in int64: a bijection in which every input bit stirs every output bit.
 
-    The products overflow 64 bits at times; their low 32 bits are right all the same, on any device.
+    The products may overflow 64 bits; their low 32 bits are right nevertheless, on any device.
     """
     value = value & WORD
     value = ((value ^ (value >> 16)) * 0x7FEB352D) & WORD
@@ -82,7 +82,7 @@ def mix_word(value: int) -> int:
 
 
 def hash_name(name: str) -> int:
-    """Word that stands for a name (FNV-1a)."""
+    """The 32-bit hash of a name (FNV-1a)."""
     value = 0x811C9DC5
     for letter in name:
         value = ((value ^ ord(letter)) * 0x01000193) & WORD

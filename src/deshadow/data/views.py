@@ -1,4 +1,4 @@
-"""What a detector may be shown of a picture: any part at any zoom, squeezed or not, in any light."""
+"""Views for training a detector: any part of a picture at any zoom and aspect ratio, in any light."""
 
 from dataclasses import dataclass
 
@@ -13,33 +13,34 @@ from deshadow.image.colour import encode, linear, luminance
 
 @dataclass(frozen=True)
 class View:
-    """How much a view may differ from the picture as it is."""
+    """How far a view may differ from the picture."""
 
     whole: float = 0.3
-    """Chance of the whole picture, squeezed into a square."""
+    """Probability of the whole picture, squeezed into a square."""
     zoom: tuple[float, float] = (0.4, 1.4)
-    """Least and most of a side that is seen otherwise, even in the log; beyond the border it is mirrored."""
+    """Smallest and largest share of a side in all other views, log-uniform; beyond its border the picture is
+    mirrored."""
     aspect: float = 0.25
-    """Deviation of the ratio of the two sides, as a natural log."""
+    """Standard deviation of the natural log of the aspect ratio."""
     turned: float = 0.4
-    """Chance of a turn by one, two or three quarters."""
+    """Probability of a rotation by 90, 180 or 270 degrees."""
     exposure: float = 0.7
-    """Deviation of the exposure in stops."""
+    """Standard deviation of the exposure in stops."""
     balance: float = 0.12
-    """Deviation of the gain of red and of blue, as a natural log."""
+    """Standard deviation of the natural log of the gains of red and blue."""
     gamma: float = 0.18
-    """Deviation of the exponent of the tone curve, as a natural log."""
+    """Standard deviation of the natural log of the tone curve's exponent."""
     faded: tuple[float, float] = (0.15, 0.1)
-    """Chance of paler colours, and of none at all."""
+    """Probabilities of paler colours, and of a grey picture."""
     noise: float = 4.0
-    """Largest noise, in levels of 255."""
+    """Largest standard deviation of the noise, in levels of 255."""
 
 
 DEFAULT_VIEW = View()
 
 
 def view_grid(draws: Draws, height: int, width: int, size: int, chosen: View = DEFAULT_VIEW) -> Tensor:
-    """Where (B, size, size, 2) to sample a picture in [-1, 1]²: an upright or turned part of it."""
+    """Points (B, size, size, 2) in [-1, 1]² of random parts of a picture, upright or rotated by quarters."""
     least, most = chosen.zoom
     zoom = least * (most / least) ** draws.uniform("view/zoom", 1)
     stretch = torch.exp(0.5 * chosen.aspect * draws.normal("view/aspect", 1).clamp(-2, 2))
@@ -74,7 +75,7 @@ def sample_view(picture: Tensor, grid: Tensor, samples: int) -> Tensor:
 
 
 def vary_light(picture: Tensor, draws: Draws, chosen: View = DEFAULT_VIEW) -> Tensor:
-    """(B, 3, H, W) sRGB in [0, 1] → the same in another light, of another camera."""
+    """(B, 3, H, W) sRGB in [0, 1] → the same in another light, as taken by another camera."""
     gains = light_gains(draws, Augmentation(exposure=chosen.exposure, balance=chosen.balance))
     gamma = torch.exp(chosen.gamma * draws.normal("view/gamma", 1, 1, 1).clamp(-2, 2))
     light = linear(picture) * gains[:, :, None, None]

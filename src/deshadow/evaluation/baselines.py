@@ -1,4 +1,4 @@
-"""What can be had without learning: the input itself, a gain, and a transfer of colour statistics."""
+"""Methods without learning: the input itself, a gain, and a transfer of colour statistics."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +12,12 @@ Pixels = NDArray[np.uint8]
 
 
 def unchanged(picture: Pixels, mask: Pixels) -> Pixels:
-    """The picture as it came."""
+    """The picture itself."""
     return picture
 
 
 def region_gain(picture: Pixels, mask: Pixels) -> Pixels:
-    """(H, W, 3), (H, W) → (H, W, 3): each shadow as bright, channel by channel, as what surrounds it.
+    """(H, W, 3), (H, W) → (H, W, 3): each shadow made as bright, channel by channel, as its surroundings.
 
     The gain is the ratio of the means, in linear light, of the lit pixels around a shadow and of those in it;
     it fades over the shadow's edge. A shadow with nothing lit around it is left as it is.
@@ -54,7 +54,7 @@ def statistics_transfer(picture: Pixels, mask: Pixels) -> Pixels:
 
 
 def _shadows(mask: Pixels) -> list[NDArray[np.bool_]]:
-    """The connected shadows of a mask; the many that are too small to tell a gain from count as one."""
+    """The connected shadows of a mask; those that are too small for a gain of their own count as one."""
     labels = label(mask > 0)
     sizes = np.bincount(labels.ravel())
     sizes[0] = 0

@@ -69,7 +69,7 @@ def evaluate_detector(detector: Detector, samples: Sequence[Sample]) -> Detector
         pixels = confusion(mask_found, nearest(mask, SIDE, SIDE))
         pictures.append(PictureDetection(sample.name, sample.split, seconds, pixels))
     if not pictures:
-        raise ValueError(f"nothing could be scored: {problems[0] if problems else 'the set is empty'}")
+        raise ValueError(f"no picture could be scored: {problems[0] if problems else 'the set is empty'}")
     parameters = detector_cost(detector.config, SIDE, SIDE).parameters
     return DetectorEvaluation(parameters, tuple(pictures), tuple(problems))
 

@@ -1,4 +1,4 @@
-"""LPIPS, where its package is installed."""
+"""LPIPS, a learned perceptual distance, where its package is installed."""
 
 from collections.abc import Callable
 from importlib.util import find_spec

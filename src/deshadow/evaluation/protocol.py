@@ -1,4 +1,4 @@
-"""The protocol: every picture of a set through a method, and scored at 256 × 256 and at its native size."""
+"""The protocol: a method runs on every picture of a set and is scored at 256 × 256 and at native size."""
 
 import math
 import time
@@ -24,7 +24,7 @@ Perceptual = Callable[[Pixels, Pixels], float]
 
 @dataclass(frozen=True, slots=True)
 class PictureScore:
-    """One picture's figures."""
+    """The figures of one picture."""
 
     name: str
     split: str
@@ -58,13 +58,13 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """A method's figures on a set."""
+    """The figures of a method on a set."""
 
     method: Method
     pictures: tuple[PictureScore, ...]
     """In the order of their names."""
     problems: tuple[Problem, ...]
-    """What could not be scored, and why."""
+    """The pictures that could not be scored, and why."""
     worst: tuple[Shown, ...] = ()
     best: tuple[Shown, ...] = ()
 
@@ -77,7 +77,7 @@ def evaluate(
     shown: int = 0,
     perceptual: Perceptual | None = None,
 ) -> Evaluation:
-    """Run a method on samples and score it; `shown` of the worst and of the best are kept whole."""
+    """Run a method on samples and score it; the `shown` worst and best results are kept for the report."""
     if method.prepare is not None:
         method.prepare(samples, load_input)
     done: list[PictureScore] = []
@@ -94,8 +94,8 @@ def evaluate(
             best = sorted([*best, outcome], key=_error)[:shown]
     if not done:
         first = f": {problems[0]}" if problems else ""
-        raise ValueError(f"nothing could be scored for {method.name}{first}")
-    # A small set has fewer pictures than there is room for: none is shown as both.
+        raise ValueError(f"no picture could be scored for {method.name}{first}")
+    # In a small set a picture could be among the worst and among the best: it is shown once.
     half = (len({*map(_error, worst), *map(_error, best)}) + 1) // 2
     return Evaluation(
         method,
@@ -112,9 +112,9 @@ def score_sample(
     perceptual: Perceptual | None = None,
     turn: AbstractContextManager[object] | None = None,
 ) -> Shown:
-    """One picture through a method, and its figures; ValueError if a file cannot be read.
+    """Run a method on one picture and score it; ValueError if a file cannot be read.
 
-    `turn` is held while the method runs, so that it has the machine to itself and its time can be told.
+    `turn` is held while the method runs, so that nothing else runs beside it and its time can be measured.
     """
     triplet = sample.load()
     picture, mask, truth = triplet
@@ -149,11 +149,11 @@ def score_sample(
 
 
 def choose(pairs: PairSet, limit: int | None) -> tuple[Sample, ...]:
-    """All samples of a set, or as many as the limit says, evenly spaced over it."""
+    """All samples of a set, or at most `limit` of them, evenly spaced over it."""
     if limit is None:
         return pairs.samples
     if limit < 1:
-        raise ValueError("nothing would be scored: --limit 1 or more")
+        raise ValueError(f"--limit {limit}: at least 1 is needed")
     return tuple(pick_evenly(pairs.samples, limit))
 
 
@@ -163,7 +163,7 @@ def _progress(
     pool, turn = ThreadPoolExecutor(max_workers=workers), Lock()
     try:
         yield from track(
-            pool.map(lambda sample: _score_or_say_why(method, sample, perceptual, turn), samples),
+            pool.map(lambda sample: _score_or_explain(method, sample, perceptual, turn), samples),
             method.name,
             len(samples),
         )
@@ -171,7 +171,7 @@ def _progress(
         pool.shutdown(cancel_futures=True)
 
 
-def _score_or_say_why(
+def _score_or_explain(
     method: Method, sample: Sample, perceptual: Perceptual | None, turn: Lock
 ) -> Shown | Problem:
     try:

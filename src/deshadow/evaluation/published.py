@@ -1,4 +1,4 @@
-"""The rows that others have published, as printed, and which of them cannot be right."""
+"""Rows of published tables, as printed, and a test of which of them cannot be right."""
 
 from typing import NamedTuple
 

@@ -39,7 +39,7 @@ def as_dict(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def as_json(evaluations: Sequence[Evaluation], about: Mapping[str, Any]) -> str:
-    """One method's figures at the top level; those of several under `methods`."""
+    """The figures of one method at the top level, or those of several under `methods`, as JSON."""
     methods = [as_dict(evaluation) for evaluation in evaluations]
     if len(methods) == 1:
         return json.dumps({**about, **methods[0]}, indent=1, allow_nan=False) + "\n"
@@ -48,7 +48,7 @@ def as_json(evaluations: Sequence[Evaluation], about: Mapping[str, Any]) -> str:
 
 
 def counts(evaluation: Evaluation) -> dict[str, int]:
-    """How many pictures were out of the ordinary, and how they were taken is in docs/evaluating.md."""
+    """Numbers of pictures out of the ordinary; docs/evaluating.md says how each kind is scored."""
     pictures = evaluation.pictures
     return {
         "empty_masks": sum(each.native.regions["shadow"].pixels == 0 for each in pictures),
@@ -60,7 +60,7 @@ def counts(evaluation: Evaluation) -> dict[str, int]:
 
 
 def seconds(evaluation: Evaluation) -> float:
-    """The median time of a picture, which the first one's warming up does not move."""
+    """The median time of a picture, which a slow first one does not change."""
     if not evaluation.method.timed:
         return math.nan
     times = sorted(each.seconds for each in evaluation.pictures)
@@ -68,7 +68,7 @@ def seconds(evaluation: Evaluation) -> float:
 
 
 def scores_of(evaluation: Evaluation, native: bool) -> list[Scores]:
-    """Each picture's figures at 256 × 256, or at its native size."""
+    """The figures of each picture at 256 × 256, or at its native size."""
     return [each.native if native else each.small for each in evaluation.pictures]
 
 

@@ -20,7 +20,7 @@ from deshadow.system.files import write_whole
 
 PAGE = "index.html"
 _SHOWN = 6
-"""Pictures in the report, of the worst and of the best each."""
+"""Number of the worst pictures, and of the best, that the report shows."""
 
 
 def run(
@@ -83,7 +83,7 @@ def run_detector(
 ) -> detectors.DetectorEvaluation:
     """Evaluate a detector alone on a data set, write the output, and return the figures."""
     if outputs.report:
-        raise ValueError("--report shows what was removed: leave it out with --detection")
+        raise ValueError("--report shows removed shadows: it cannot be combined with --detection")
     _check(folder, outputs)
     opened = open_detector(detector, device)
     pairs = find(folder, split, skip_problems=True)
@@ -129,7 +129,7 @@ def _check(folder: Path, outputs: Outputs) -> None:
     if outputs.json and (outputs.json.suffix.lower() != ".json" or outputs.json.is_dir()):
         raise ValueError(f"--json {outputs.json}: give the name of a file that ends in .json")
     if outputs.report and outputs.report.exists() and not outputs.report.is_dir():
-        raise ValueError(f"--report {outputs.report}: give a folder, which is made if it is not there")
+        raise ValueError(f"--report {outputs.report}: give a folder; it is created if it does not exist")
     for output in (outputs.json, outputs.report):
         if output and output.resolve().is_relative_to(folder.resolve()):
             raise ValueError(f"{output} lies in the data set: write it elsewhere")

@@ -90,7 +90,7 @@ def test_a_filled_folder_is_not_replaced(tmp_path: Path) -> None:
     write_istd(tmp_path / "istd", {"train": ["1-1"]})
     (tmp_path / "out").mkdir()
     adjust_folder(tmp_path / "istd", tmp_path / "out")
-    with pytest.raises(ValueError, match="already there"):
+    with pytest.raises(ValueError, match="exists already"):
         adjust_folder(tmp_path / "istd", tmp_path / "out")
 
 

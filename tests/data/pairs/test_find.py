@@ -243,12 +243,12 @@ def test_every_problem_is_listed_with_its_file(tmp_path: Path) -> None:
         Path(problem.file).relative_to(tmp_path).as_posix(): problem.reason for problem in found.problems
     }
     assert listed["shadow/lonely.png"] == "no partner in shadow_free/"
-    assert listed["mask/empty.png"] == "it is not a picture"
+    assert listed["mask/empty.png"] == "not a picture"
     assert listed["shadow_free/orphan.png"] == "no shadow picture of this name"
     assert listed["shadow/small.png"].startswith("64 × 48, but ")
     assert listed["shadow/small.png"].endswith("shadow_free/small.png is 64 × 40")
     assert listed["shadow/mask_small.png"].endswith("mask/mask_small.png is 60 × 48")
-    assert listed["shadow/text.png"] == "it is not a picture"
+    assert listed["shadow/text.png"] == "not a picture"
     assert "truncated" in listed["shadow_free/cut.png"]
     assert listed["shadow/twice.png"] == "the same name as twice.bmp"
     assert len(listed) == 8
@@ -314,7 +314,7 @@ def test_masks_come_as_0_and_255(tmp_path: Path, levels: tuple[int, int]) -> Non
 def test_what_is_not_a_data_set_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="holds no data set that is recognised"):
         find(tmp_path)
-    with pytest.raises(ValueError, match="is not there"):
+    with pytest.raises(ValueError, match="does not exist"):
         find(tmp_path / "nowhere")
     (tmp_path / "file.png").write_bytes(b"")
     with pytest.raises(ValueError, match="is a file: give the folder"):
@@ -370,4 +370,4 @@ def test_a_link_that_leads_nowhere_is_a_problem_like_others(tmp_path: Path) -> N
     (tmp_path / "shadow_free" / "b.png").symlink_to(tmp_path / "gone.png")
     found = find(tmp_path, skip_problems=True)
     assert [sample.name for sample in found] == ["a"]
-    assert "it is not there" in str(found.problems[0])
+    assert "file not found" in str(found.problems[0])

@@ -81,7 +81,7 @@ def test_folders_beside_the_table(tmp_path: Path) -> None:
     for name, data in files("a", 40, "s").items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(data)
-    with pytest.raises(ValueError, match=r"shadow/gone\.png and mask/gone\.png are not there"):
+    with pytest.raises(ValueError, match=r"shadow/gone\.png and mask/gone\.png: not found"):
         find(tmp_path)
     assert [each.name for each in find(tmp_path, skip_problems=True)] == ["a"]
 
@@ -92,7 +92,7 @@ def test_a_row_with_half_its_files_is_a_problem(folder: Path) -> None:
     pack(folder / "train-1.tar", content)
     found = find(folder, skip_problems=True)
     assert found.absent == 0
-    assert [problem.reason for problem in found.problems] == ["shadow_free/t.png is not there"]
+    assert [problem.reason for problem in found.problems] == ["shadow_free/t.png: not found"]
 
 
 def test_a_shard_cut_short_is_a_problem(folder: Path) -> None:
@@ -120,5 +120,5 @@ def test_a_table_without_the_columns(folder: Path) -> None:
 
 def test_a_row_that_names_no_pair(folder: Path) -> None:
     (folder / "pairs.csv").write_text(HEADER + row("a", "s", "train") + ",,,,train\n")
-    with pytest.raises(ValueError, match="a row names no pair"):
+    with pytest.raises(ValueError, match="a row without a pair"):
         find(folder)

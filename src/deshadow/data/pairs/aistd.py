@@ -1,4 +1,4 @@
-"""AISTD from ISTD: shadow-free pictures brought to the colours of their shadow pictures."""
+"""AISTD from ISTD: the colours of shadow-free pictures matched to those of their shadow pictures."""
 
 import os
 import shutil
@@ -33,7 +33,7 @@ def fit(picture: NDArray[np.uint8], mask: NDArray[np.uint8], clean: NDArray[np.u
     outside = mask == 0
     source, target = (view[outside].astype(np.float64) / 255 for view in (clean, picture))
     if not len(source):
-        raise ValueError("the mask covers the whole picture, so there is nothing to compare")
+        raise ValueError("the mask covers the whole picture, so no pixel is left to compare")
     mean_source, mean_target = source.mean(0), target.mean(0)
     variance = ((source - mean_source) ** 2).mean(0)
     covariance = ((source - mean_source) * (target - mean_target)).mean(0)
@@ -75,7 +75,7 @@ def _check_output(folder: Path, output: Path) -> None:
     if read == written or read in written.parents or written in read.parents:
         raise ValueError(f"{output} overlaps {folder}, which is read: write to another folder")
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise ValueError(f"{output} is already there: give a new folder, or empty this one")
+        raise ValueError(f"{output} exists already: give a new folder, or empty this one")
 
 
 def _adjust_all(pairs: PairSet, output: Path) -> list[tuple[float, float] | Problem]:

@@ -1,4 +1,4 @@
-"""The mask of a pair that came without one."""
+"""The mask of a pair without one, derived from its two pictures."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,8 @@ _SPECK = 0.0005
 def derive_mask(picture: NDArray[np.uint8], clean: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """(H, W, 3), (H, W, 3) → (H, W), 255 where the clean picture is clearly brighter, otherwise 0.
 
-    Otsu's threshold on the blurred log ratio of linear luminance, without specks and pinholes. It looks
-    at the truth: a result that was measured with such a mask is optimistic.
+    Otsu's threshold on the blurred log ratio of linear luminance, without specks and pinholes. It
+    uses the truth, so figures that were measured with such a mask are optimistic.
     """
     ratio = np.log((decode_luminance(clean) + _FLOOR) / (decode_luminance(picture) + _FLOOR))
     ratio = gaussian_blur(ratio, sigma=max(1.0, max(ratio.shape) / 256))

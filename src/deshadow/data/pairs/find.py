@@ -1,4 +1,4 @@
-"""Data sets on disk: point at a folder and go."""
+"""Finding the pairs of a data set in a folder, whatever its layout."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ _PARTS = {
     "srd": (layouts.srd_parts, "shadow and shadow_free, there with _free or _no_shadow behind the names"),
     "plain": (layouts.plain_parts, "shadow and shadow_free (mask is welcome)"),
 }
-# Each is looked for in turn; within a family the first that fits is meant.
+# All families are tried; within a family the first layout that fits wins.
 _FAMILIES: tuple[tuple[Layout, ...], ...] = (("aistd", "istd"), ("desoba",), ("srd", "plain"))
 
 
 @dataclass(frozen=True, slots=True)
 class PairSet:
-    """The samples of a folder, and what was left out."""
+    """The samples of a folder, and the files that were left out."""
 
     folder: Path
     layout: Layout
@@ -62,7 +62,7 @@ def find(
     """
     folder = Path(folder)
     if not folder.is_dir():
-        what = "is a file" if folder.exists() else "is not there"
+        what = "is a file" if folder.exists() else "does not exist"
         raise ValueError(f"{folder} {what}: give the folder of the data set")
     if layout is not None and layout not in get_args(Layout):
         raise ValueError(f"no layout {layout!r}: it is one of {', '.join(get_args(Layout))}")

@@ -67,7 +67,7 @@ def read_instances(parts: Parts) -> Found:
     samples: list[Sample] = []
     for name in wanted:
         if name not in shadow:
-            problems.append(Problem(f"{parts.shadow / name}", f"not there, though {parts.names} lists it"))
+            problems.append(Problem(f"{parts.shadow / name}", f"not found, though {parts.names} lists it"))
         elif name not in clean:
             problems.append(Problem(str(shadow[name]), f"no partner in {parts.clean.name}/"))
         else:

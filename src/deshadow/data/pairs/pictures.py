@@ -1,4 +1,4 @@
-"""Picture files: where their bytes lie, what their header says, their pixels, and writing them whole."""
+"""Picture files of data sets: their size from the header, their pixels, masks, and writing."""
 
 import io
 import os
@@ -33,7 +33,7 @@ class PictureFile:
         return f"{self.path}:{self.member}" if self.member else str(self.path)
 
     def open(self) -> BinaryIO:
-        """The picture as a file; what lies in a shard is read whole, so that it cannot stray."""
+        """The open file; the part of a shard is read into memory, so that a decoder cannot read beyond it."""
         file = self.path.open("rb")
         if not self.member:
             return file
@@ -43,7 +43,7 @@ class PictureFile:
 
 
 def is_picture(path: Path) -> bool:
-    """Whether the name is that of a picture, and not of a hidden file; pipes and devices are none."""
+    """Whether a path is a picture by its name; hidden files, pipes and devices are not."""
     named = path.suffix.lower() in ENDINGS and not path.name.startswith(".")
     return named and (path.is_file() or path.is_symlink())
 
@@ -99,7 +99,7 @@ def read_mask(source: PictureFile) -> NDArray[np.uint8]:
 
 
 def _scaled(image: Image.Image) -> NDArray[np.uint8]:
-    """(H, W) of more than 8 bits, which Pillow would clip: scaled by the range that its values lie in."""
+    """(H, W) of 8 bits from more, scaled by the range of the values, since Pillow would clip them."""
     values = np.asarray(image).astype(np.float64)
     top = next((top for top in (1, 255, 65535) if values.max() <= top), values.max())
     return np.asarray(values / top * 255).round().clip(0, 255).astype(np.uint8)
@@ -135,7 +135,7 @@ def _ends_well(tail: bytes, kind: str | None) -> bool:
 
 def _reason(error: BaseException) -> str:
     if isinstance(error, FileNotFoundError):
-        return "it is not there"
+        return "file not found"
     if isinstance(error, UnidentifiedImageError):
-        return "it is not a picture"
+        return "not a picture"
     return str(error).rstrip(".") or type(error).__name__

@@ -22,18 +22,18 @@ class Triplet(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Where a triplet lies. Nothing is kept: each access decodes anew, so a large set costs no memory."""
+    """The files of a triplet. Each access decodes them anew, so that a large set takes no memory."""
 
     name: str
     """Unique within its split."""
     scene: str
-    """Samples of one scene show the same place: keep them on one side of a split."""
+    """Samples of one scene show the same place; they belong into the same split."""
     split: str
-    """train, test, val or what the folder calls it; empty when the set has none."""
+    """train, test, val or the folder's own name; empty when the set has no splits."""
     picture_file: PictureFile
     clean_file: PictureFile
     mask_file: PictureFile | None
-    """None: the mask is derived from the pair."""
+    """None if the mask is derived from the pair."""
     instance: int | None = None
     """For a set with a mask per shadow: this shadow's grey level in the mask, 0 when the mask is its own.
     The clean picture then differs from the picture only under the mask; other shadows stay in both."""

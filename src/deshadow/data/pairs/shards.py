@@ -1,4 +1,4 @@
-"""pairs.csv: a row a pair, its pictures in folders or in tar shards beside it."""
+"""pairs.csv: a table with a row for each pair; the pictures are in folders or tar shards beside it."""
 
 import csv
 import tarfile
@@ -60,11 +60,11 @@ def read_table(folder: Path, rows: list[dict[str, str]]) -> tuple[list[Sample], 
         # Pictures of one scene share the clean one, which may lie in a shard that is here.
         own = [source for role, source in found.items() if role != "shadow_free" and source]
         if not names["shadow"] or not names["shadow_free"]:
-            problems.append(Problem(str(folder / TABLE), f"a row names no pair: {','.join(row.values())}"))
+            problems.append(Problem(str(folder / TABLE), f"a row without a pair: {','.join(row.values())}"))
         elif not own and (members or not (folder / names["shadow"]).parent.is_dir()):
             absent += 1
         elif lost:
-            reason = f"{' and '.join(lost)} {'is' if len(lost) == 1 else 'are'} not there"
+            reason = f"{' and '.join(lost)}: not found"
             problems.append(Problem(str(folder / names["shadow"]), reason))
         else:
             samples.append(_sample(row, found))

@@ -1,4 +1,4 @@
-"""What a data set is like: how much shadow, how dark, and how well its pictures lie on each other."""
+"""Statistics of pairs: how much of a picture is in shadow, how dark, and how well the pictures align."""
 
 import math
 import os
@@ -19,7 +19,7 @@ _BLACK = float(linear(np.array([0.5 / 255]))[0])
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Figures of one triplet."""
+    """The statistics of one triplet."""
 
     width: int
     height: int
@@ -28,11 +28,11 @@ class Statistics:
     dark_rate: float
     """See `dark_rate`; nan when the mask is empty."""
     misalignment: float
-    """Pixels by which the two pictures are shifted; nan when that cannot be told."""
+    """Shift between the two pictures in pixels; nan if unknown."""
 
 
 def measure(triplet: Triplet) -> Statistics:
-    """The figures of a triplet."""
+    """The statistics of a triplet."""
     picture, mask, clean = triplet
     height, width = mask.shape
     return Statistics(
@@ -53,8 +53,8 @@ def dark_rate(picture: NDArray[np.uint8], mask: NDArray[np.uint8], clean: NDArra
     """(H, W, 3), (H, W), (H, W, 3) → how many times brighter the lit surface is than the shadow on it.
 
     The paper plots a dark rate (appendix D) without defining it. Here it is the median, over the pixels under
-    the mask, of clean to shadow luminance in linear light: 5 means that the shadow takes four fifths of the
-    light, 1 that it takes none. nan when the mask is empty.
+    the mask, of clean to shadow luminance in linear light: 5 means that the shadow blocks four fifths of the
+    light, 1 that it blocks none. nan when the mask is empty.
     """
     inside = mask > 0
     if not inside.any():
@@ -64,15 +64,15 @@ def dark_rate(picture: NDArray[np.uint8], mask: NDArray[np.uint8], clean: NDArra
 
 
 def measure_all(samples: Iterable[Sample]) -> Iterator[Statistics | Problem]:
-    """The figures of each sample in order; a Problem in the place of one that cannot be decoded."""
+    """The statistics of each sample in order; a Problem for one that cannot be decoded."""
     pool = ThreadPoolExecutor(max_workers=os.cpu_count())
     try:
-        yield from pool.map(_measure_or_say_why, samples)
+        yield from pool.map(_measure_or_explain, samples)
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _measure_or_say_why(sample: Sample) -> Statistics | Problem:
+def _measure_or_explain(sample: Sample) -> Statistics | Problem:
     try:
         return measure(sample.load())
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Backgrounds and silhouettes from a folder or a tar of pictures into tensors."""
+"""Banks: tensors of all backgrounds and of all silhouettes that synthesis draws from, read from pictures."""
 
 import io
 import tarfile
@@ -17,7 +17,7 @@ from deshadow.data.synth.occluders import Occluders
 from deshadow.data.synth.procedural import draw_backgrounds, draw_occluders
 
 ROOM = 2**30
-"""Bytes that a bank may take; of a larger set an even selection is kept."""
+"""Most bytes of a bank; from a larger set, pictures are picked evenly."""
 
 
 def open_banks(
@@ -28,7 +28,7 @@ def open_banks(
     drawn: tuple[int, int],
     device: torch.device | str = "cpu",
 ) -> tuple[Tensor, Occluders]:
-    """Backgrounds and occluders for synthesis: those that are named, or so many `drawn` of each."""
+    """The banks of backgrounds and occluders: from the given paths, or `drawn`, so many of each."""
     if backgrounds is None:
         surfaces = draw_backgrounds(drawn[0], size, seed, device=device)
     else:
@@ -46,7 +46,7 @@ def picture_files(source: Path) -> Iterator[tuple[str, bytes]]:
             yield str(path.relative_to(source)), path.read_bytes()
         return
     if not source.is_file():
-        raise ValueError(f"{source} does not exist; name a folder of pictures, or a tar of them")
+        raise ValueError(f"{source} does not exist; give a folder or a tar of pictures")
     try:
         with tarfile.open(source) as archive:
             members = [
@@ -65,8 +65,8 @@ def picture_files(source: Path) -> Iterator[tuple[str, bytes]]:
 def load_backgrounds(source: Path, size: int) -> Tensor:
     """Backgrounds (N, 3, size, size) of 8 bits: the middle square of each picture, resized."""
     pictures = [
-        np.asarray(middle(open_picture(source, *file).convert("RGB"), size))
-        for file in chosen(source, 3 * size**2)
+        np.asarray(crop_middle(open_picture(source, *file).convert("RGB"), size))
+        for file in pick_files(source, 3 * size**2)
     ]
     return torch.from_numpy(np.stack(pictures)).permute(0, 3, 1, 2).contiguous()
 
@@ -76,12 +76,12 @@ def load_silhouettes(source: Path, size: int = 192) -> Tensor:
 
     Each is scaled to fill the square but for a blank border, and stands on its lower edge.
     """
-    shapes = [silhouette(open_picture(source, *file), size) for file in chosen(source, size**2)]
+    shapes = [silhouette(open_picture(source, *file), size) for file in pick_files(source, size**2)]
     return torch.from_numpy(np.stack(shapes))[:, None]
 
 
-def chosen(source: Path, each: int) -> list[tuple[str, bytes]]:
-    """Files of a source, thinned out evenly if pictures of `each` bytes would not fit."""
+def pick_files(source: Path, each: int) -> list[tuple[str, bytes]]:
+    """Files of a source, picked evenly if all of them, at `each` bytes, would take too much memory."""
     files = list(picture_files(source))
     if not files:
         raise ValueError(f"{source} holds no pictures ({', '.join(sorted(ENDINGS))})")
@@ -98,7 +98,7 @@ def open_picture(source: Path, name: str, data: bytes) -> Image.Image:
     return picture
 
 
-def middle(picture: Image.Image, size: int) -> Image.Image:
+def crop_middle(picture: Image.Image, size: int) -> Image.Image:
     """Cut the middle square and resize it."""
     width, height = picture.size
     side = min(width, height)

@@ -1,4 +1,4 @@
-"""Dark things that are no shadow, painted on the surfaces of pictures: what a detector must not fall for."""
+"""Dark things that are not shadows, painted on surfaces, so that a detector learns the difference."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -16,18 +16,18 @@ from deshadow.image.colour import encode, linear
 
 @dataclass(frozen=True)
 class Distraction:
-    """How many dark things, and of which kind."""
+    """How many dark things are painted, and of which kinds."""
 
     things: tuple[float, ...] = (0.55, 0.3)
-    """Chance of a first, of a second … in a picture."""
+    """Probabilities of a first, a second … thing in a picture."""
     kinds: tuple[float, float, float] = (0.5, 0.25, 0.25)
-    """Chances of another texture, a plain colour, a stain through which the surface is seen."""
+    """Probabilities of another texture, a plain colour, and a stain that shows the surface below."""
     size: tuple[float, float] = (0.1, 0.9)
-    """Least and most share of the frame that a thing spans, even in the log."""
+    """Smallest and largest share of the frame that a thing spans, log-uniform."""
     softness: tuple[float, float] = (0.4, 6.0)
-    """Least and most deviation of its edge in pixels at a size of 256, even in the log."""
+    """Smallest and largest standard deviation of its edge in pixels at a size of 256, log-uniform."""
     depth: tuple[float, float] = (0.3, 2.6)
-    """Least and most of how much darker than the texture that it is made of, as a natural log."""
+    """Least and most natural log of how much darker it is than the texture that it is made of."""
 
 
 DEFAULT_DISTRACTION = Distraction()

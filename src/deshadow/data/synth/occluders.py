@@ -1,4 +1,4 @@
-"""What stands in the light: silhouettes of several kinds in one tensor, with points to place them by."""
+"""Occluders, which cast the shadows: silhouettes of several kinds, with points to place them by."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -15,10 +15,10 @@ CHUNK = 64
 
 
 class OccluderKind(IntEnum):
-    """What casts the shadow, which decides how it is placed and how far it stands off."""
+    """What casts a shadow: the kind decides how it is placed and how far from the ground."""
 
     OBJECT = 0
-    """A silhouette that ends: a person, a plant, a hand that holds something."""
+    """A whole silhouette: a person, a plant, a hand that holds something."""
     FOLIAGE = 1
     """A canopy that lets spots of light through."""
     EDGE = 2

@@ -1,4 +1,4 @@
-"""Blur whose width differs from pixel to pixel, from a pyramid of evenly blurred pictures."""
+"""A blur whose width varies from pixel to pixel, by a pyramid of evenly blurred pictures."""
 
 import torch
 from torch import Tensor

@@ -1,4 +1,4 @@
-"""Backgrounds and occluders drawn from nothing, for tests, examples and training without any data set."""
+"""Procedural backgrounds and occluders, for tests, examples and training without a data set."""
 
 from collections.abc import Callable, Sequence
 
@@ -41,9 +41,9 @@ def draw_backgrounds(
     dark_things: float = 0.2,
     device: torch.device | str = "cpu",
 ) -> Tensor:
-    """Draw evenly lit surfaces (count, 3, size, size) of 8 bits, taking the named ones in turn.
+    """Draw evenly lit surfaces (count, 3, size, size) of 8 bits, with the named surfaces in turn.
 
-    `dark_things` is the chance each of a stain, a painted band and a dark object on it.
+    `dark_things` is the probability of a stain, of a painted band and of a dark object, each.
     """
     unknown = [name for name in surfaces if name not in SURFACES]
     if unknown or not surfaces:

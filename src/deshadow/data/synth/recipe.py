@@ -23,7 +23,7 @@ class Darkness:
 
     @classmethod
     def between(cls, low: float, high: float) -> "Darkness":
-        """Evenly in the log from `low` to `high`; the same number twice gives that one alone."""
+        """Log-uniform from `low` to `high`, which may be equal."""
         return cls((low, high))
 
     @classmethod
@@ -51,18 +51,18 @@ SUNLIGHT = Darkness(
 
 @dataclass(frozen=True)
 class ShadowRecipe:
-    """How shadows are made. The numbers are tuned to real pairs; see docs/synthesis.md."""
+    """How shadows are made: probabilities and distributions, tuned to real pairs (docs/synthesis.md)."""
 
     shadows: tuple[float, ...] = (0.65, 0.25, 0.1)
-    """Chances of one, two, three … shadows in a picture."""
+    """Probabilities of one, two, three … shadows in a picture."""
     kinds: tuple[float, float, float, float, float] = (0.62, 0.09, 0.13, 0.08, 0.08)
-    """Chances of an object, foliage, an edge of a building, bars, cables."""
+    """Probabilities of an object, foliage, an edge of a building, bars, cables."""
     entering: float = 0.65
-    """Chance that an object stands outside the frame and only its shadow enters."""
+    """Probability that an object stands outside the frame and only its shadow enters."""
     targets: Targets = "some"
-    """Which shadows are to be removed: all, one, or each by chance and one at least."""
+    """Which shadows are removed: all, one, or a random choice of at least one."""
     darkness: Darkness = field(default=SUNLIGHT)
-    """Dark rate, one for a picture: all shadows share the sun and the sky."""
+    """Distribution of the dark rate, which is the same for all shadows of a picture."""
     blue: tuple[float, float] = (0.13, 0.09)
     """Mean and deviation of how much the sky lights blue over red in the shadow, as half a natural log."""
     green: float = 0.03
@@ -72,13 +72,13 @@ class ShadowRecipe:
     contrast: tuple[float, float] = (1.06, 0.16)
     """Mean and deviation of the exponent by which light and dark surfaces differ more in the shadow."""
     flatness: float = 0.3
-    """Largest part of the relief, the light and shade of small bumps, that goes with the sun."""
+    """Largest part of the relief, the light and shade of small bumps, that is missing in the shadow."""
     softness: tuple[float, float] = (0.009, 0.5)
     """Median and log-deviation of the penumbra's standard deviation over the occluder's distance."""
     lens: tuple[float, float] = (0.5, 1.9)
     """Least and most standard deviation of the sharpest edge, in pixels at a size of 256."""
     noise: float = 1.5
-    """Largest sensor noise that shows where the light is gone, in levels of 255."""
+    """Largest sensor noise in the shadow, in levels of 255."""
 
     def __post_init__(self) -> None:
         if not self.shadows or min(self.shadows) < 0 or sum(self.shadows) <= 0:

@@ -1,4 +1,4 @@
-"""How a shadow looks: what light is left in it, and the pictures with and without."""
+"""How a shadow looks: the light that is left in it, and the pictures with and without the shadow."""
 
 from typing import NamedTuple
 

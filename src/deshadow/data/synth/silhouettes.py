@@ -1,4 +1,4 @@
-"""Silhouettes drawn from nothing: leaves, plants, people, hands, lumps, canopies, roofs, bars and cables."""
+"""Procedural silhouettes: leaves, plants, people, hands, lumps, canopies, roofs, bars and cables."""
 
 import torch
 from torch import Tensor

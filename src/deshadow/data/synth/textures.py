@@ -1,4 +1,4 @@
-"""Surfaces drawn from nothing: brick, tiles, asphalt and more, and dark things that are no shadow."""
+"""Procedural surfaces: brick, tiles, asphalt and more, and dark things that are not shadows."""
 
 import math
 

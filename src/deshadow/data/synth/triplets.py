@@ -1,4 +1,4 @@
-"""Shadow triplets made to order, in batches, on any device, after SynShadow (Inoue and Yamasaki)."""
+"""Synthetic triplets in batches, on any device, after SynShadow (Inoue and Yamasaki)."""
 
 from typing import NamedTuple
 
@@ -33,7 +33,7 @@ def synthesise(
     """Make the triplets number `index` (B,) over backgrounds (N, 3, H, W) of 8 bits.
 
     A picture depends on its number, the seed, the recipe and the two banks alone. All shadows of a
-    picture come from one sun: where two fall together, taking one away changes nothing.
+    picture come from one sun: where two overlap, removing one changes nothing.
     """
     draws = Draws(seed, index)
     return cast_shadows(choose_backgrounds(draws, backgrounds), occluders, draws, recipe)

@@ -1,4 +1,4 @@
-"""Synthetic triplets to disk: shadow/, mask/, shadow_free/ and a mask for each shadow."""
+"""Writing synthetic triplets: shadow/, mask/, shadow_free/ and a mask for each shadow."""
 
 import hashlib
 import json
@@ -35,10 +35,10 @@ def write_triplets(
 ) -> int:
     """Write triplets number 0 to `count` − 1 as PNG and return how many were new.
 
-    A run that was broken off, or asked for fewer, goes on where it stopped if all else is the same;
-    `progress` hears how many more are there.
+    Triplets that exist already are kept, if the folder has the same settings. `progress` is called with the
+    number of triplets that were added.
     """
-    settle(out, backgrounds, occluders, seed, recipe)
+    prepare_folder(out, backgrounds, occluders, seed, recipe)
     missing = [number for number in range(count) if not (out / "shadow" / file_name(number)).exists()]
     progress(count - len(missing))
     device = backgrounds.device
@@ -52,8 +52,10 @@ def write_triplets(
     return len(missing)
 
 
-def settle(out: Path, backgrounds: Tensor, occluders: Occluders, seed: int, recipe: ShadowRecipe) -> None:
-    """Make the folders, or see that those there come from the same settings."""
+def prepare_folder(
+    out: Path, backgrounds: Tensor, occluders: Occluders, seed: int, recipe: ShadowRecipe
+) -> None:
+    """Make the folders, or check that existing ones have the same settings."""
     settings = {
         "seed": seed,
         "size": list(backgrounds.shape[-2:]),
@@ -64,19 +66,19 @@ def settle(out: Path, backgrounds: Tensor, occluders: Occluders, seed: int, reci
     text = json.dumps(settings, indent=2) + "\n"
     check_folder(out)
     if (out / SETTINGS).is_file() and (out / SETTINGS).read_text() != text:
-        raise ValueError(f"{out} holds triplets of other settings (see {SETTINGS} there); name a new folder")
+        raise ValueError(f"{out} holds triplets of other settings (see {SETTINGS} there); give a new folder")
     for folder in FOLDERS:
         (out / folder).mkdir(parents=True, exist_ok=True)
     write_whole(out / SETTINGS, text.encode())
 
 
 def check_folder(out: Path) -> None:
-    """See that a folder is new, empty, or one of ours."""
+    """Check that a folder is new, empty, or was written by `write_triplets`."""
     there = next(place for place in (out, *out.absolute().parents) if place.exists())
     if not there.is_dir():
-        raise ValueError(f"{there} is a file; name a folder for the triplets")
+        raise ValueError(f"{there} is a file; give a folder for the triplets")
     if out.exists() and any(out.iterdir()) and not (out / SETTINGS).is_file():
-        raise ValueError(f"{out} is not empty and holds no synthetic triplets; name a new folder")
+        raise ValueError(f"{out} is not empty and holds no synthetic triplets; give a new folder")
 
 
 def digest(bank: Tensor) -> str:
@@ -90,7 +92,7 @@ def file_name(number: int) -> str:
 
 
 def write_one(out: Path, made: Triplets, k: int, number: int) -> None:
-    """Write triplet `k` of a batch as `number`; its shadow picture last, as the sign that all is there."""
+    """Write triplet `k` of a batch as `number`; its shadow picture last, which marks it as complete."""
     name = file_name(number)
     for slot in range(made.instances.shape[1]):
         if made.instances[k, slot].any():

@@ -1,4 +1,4 @@
-"""Pictures for a page that carries them itself: thumbnails, and maps of where a result is wrong."""
+"""Pictures inside an HTML page: thumbnails, and maps of the error of a result."""
 
 import base64
 import io
@@ -13,7 +13,7 @@ from deshadow.image.sheets import fit
 Pixels = NDArray[np.uint8]
 
 MOST_ERROR = 40
-"""The LAB difference (summed over channels) that is drawn brightest."""
+"""The LAB difference, summed over channels, from which on the map is brightest."""
 RAMP = ("#000004", "#57106e", "#bc3754", "#f98e09", "#fcffa4")
 _THUMBNAIL = 384  # long side: enough to look closer on a phone
 

@@ -1,4 +1,4 @@
-"""The report: one page that carries its tables, plots and pictures whole and asks for nothing else."""
+"""The report: one HTML page with its tables, plots and pictures inside; it loads nothing else."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -54,7 +54,7 @@ def _tables(evaluations: Sequence[Evaluation]) -> str:
         f"<h2>At native size</h2>{_scores(evaluations, native=True)}"
         '<p class="soft">A result of another size is resized to that of the truth, so a network that works '
         "at 256&nbsp;×&nbsp;256 loses here what it cannot draw.</p>"
-        f"<h2>Cost, and the shadow measured otherwise</h2>{_costs(evaluations)}"
+        f"<h2>Cost, and further errors in the shadow</h2>{_costs(evaluations)}"
     )
 
 
@@ -71,7 +71,7 @@ def _scores(evaluations: Sequence[Evaluation], native: bool) -> str:
 
 
 def _best(rows: Sequence[Cells]) -> list[set[int]]:
-    """The columns in which each row is best; none if there is but one row. The last two have no best."""
+    """The columns in which each row is best; none if there is only one row. The last two have no best."""
     best: list[set[int]] = [set() for _ in rows]
     if len(rows) > 1:
         for column in range(9):
@@ -123,8 +123,8 @@ def _costs(evaluations: Sequence[Evaluation]) -> str:
         '<th class="left">what it is</th></tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>"
         '<p class="soft">Time: median of a picture. The errors are those of the shadow at '
-        "256&nbsp;×&nbsp;256: the root of the mean squared LAB distance, the mean error with every picture "
-        "counting alike, and the PSNR of the shadow's own pixels.</p>"
+        "256&nbsp;×&nbsp;256: the root of the mean squared LAB distance, the mean over "
+        "pictures of their own mean errors, and the PSNR of the shadow's own pixels.</p>"
     )
 
 
@@ -163,7 +163,7 @@ def _pictures(evaluations: Sequence[Evaluation]) -> str:
     drawn.sort(key=lambda each: pool(scores_of(each, native=False))["shadow"].lab_mae)
     scale = f'<span class="ramp" style="background:linear-gradient(to right,{",".join(RAMP)})"></span>'
     return (
-        '<h2>Worst and best pictures</h2><p class="soft">By LAB error in the shadow. The error map goes '
+        '<h2>Worst and best pictures</h2><p class="soft">By LAB error in the shadow. The error map runs '
         f'from<span class="whole">0{scale}{MOST_ERROR} and more.</span></p>'
         + "".join(
             f"<details{' open' * (place == 0)}><summary>{escape(each.method.name)}</summary>"

@@ -1,4 +1,4 @@
-"""Scatter plots as SVG, in the colours of the page around them."""
+"""Scatter plots as SVG; the style of the page gives them their colours."""
 
 import math
 from collections.abc import Mapping, Sequence

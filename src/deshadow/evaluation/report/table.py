@@ -15,7 +15,7 @@ TITLES = {"shadow": "shadow", "non_shadow": "non-shadow", "all": "all"}
 
 
 def show(evaluations: Sequence[Evaluation]) -> None:
-    """Print the tables, how many pictures there were, and what was left out."""
+    """Print the tables, the number of pictures, and the files that were left out."""
     console = Console(highlight=False, soft_wrap=True)
     for native in (False, True):
         console.print(score_table(evaluations, native=native))
@@ -33,10 +33,10 @@ def show(evaluations: Sequence[Evaluation]) -> None:
 
 
 def score_table(evaluations: Sequence[Evaluation], *, native: bool = False) -> Table:
-    """The paper's Tab. 1: error, PSNR and SSIM of each region, a row a method; time and size as in Tab. 5."""
+    """LAB error, PSNR and SSIM of each region, a row for each method, as in the paper's Tab. 1."""
     size = "native size" if native else "256×256"
     table = Table(
-        title=f'{size}: LAB error (the field\'s "RMSE"), PSNR (dB), SSIM',
+        title=f'{size}: LAB error ("RMSE" in papers), PSNR (dB), SSIM',
         box=None,
         padding=(0, 1, 0, 0),
         title_justify="left",
@@ -56,8 +56,8 @@ def score_table(evaluations: Sequence[Evaluation], *, native: bool = False) -> T
 
 
 def cost_table(evaluations: Sequence[Evaluation]) -> Table:
-    """What each method costs, and its other errors in the shadow at 256 × 256."""
-    table = Table(title="Cost, and the shadow measured otherwise (256×256)", box=None, padding=(0, 1, 0, 0))
+    """Size and time of each method, and further errors in the shadow at 256 × 256."""
+    table = Table(title="Cost, and further errors in the shadow (256×256)", box=None, padding=(0, 1, 0, 0))
     table.title_justify = "left"
     table.add_column("\nmethod", style="bold", no_wrap=True)
     headings = ("params\n(M)", "time\n(s)", "true\nRMSE", "LAB per\npicture", "PSNR of\nits pixels")
@@ -90,7 +90,7 @@ def count_line(evaluation: Evaluation) -> str:
     }
     found, pictures = counts(evaluation), len(evaluation.pictures)
     if found["resized_results"] == pictures:
-        del found["resized_results"]  # the method's way, and no accident
+        del found["resized_results"]  # so works the method: not worth mentioning
     parts = [f"{count:,} {words[name]}" for name, count in found.items() if count]
     return ", ".join([f"{pictures:,} picture{'s' * (pictures != 1)}", *parts])
 
