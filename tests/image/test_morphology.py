@@ -9,6 +9,9 @@ from scenes import give, scene
 from deshadow.evaluation.models import Sampling, network_output
 from deshadow.image.morphology import dilate, dilation_radius, erode
 from deshadow.image.resize import SIDE, nearest
+from deshadow.removal import reach
+from deshadow.removal.options import RemovalOptions
+from deshadow.removal.selection import Selection
 from deshadow.training.batches import network_mask
 
 SHAPES = {"square": (256, 256), "portrait": (300, 200), "landscape": (96, 300)}
@@ -60,13 +63,15 @@ def test_the_radius_is_ten_pixels_of_a_shorter_side_of_256(height: int, width: i
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_training_and_evaluation_dilate_by_this_radius(shape: str) -> None:
+def test_training_evaluation_and_removal_dilate_by_this_radius(shape: str) -> None:
     height, width = SHAPES[shape]
     picture, mask, _ = scene(height, width)
+    expected = dilate(mask > 0, dilation_radius(height, width)).astype(np.float32)
     trained = network_mask(torch.from_numpy(mask > 0)[None, None])
-    np.testing.assert_array_equal(
-        trained[0, 0].numpy(), dilate(mask > 0, dilation_radius(height, width)).astype(np.float32)
-    )
+    np.testing.assert_array_equal(trained[0, 0].numpy(), expected)
+    selection = Selection((mask > 0).astype(np.float32))
+    removed = reach.network_mask(selection, RemovalOptions().dilate, height, width)
+    np.testing.assert_array_equal(removed, expected)
     seen: list[np.ndarray] = []
 
     def note(picture: np.ndarray, mask: np.ndarray) -> np.ndarray:
