@@ -1,4 +1,4 @@
-"""How much a forward pass costs beyond its convolutions.
+"""The cost of a forward pass beyond its convolutions.
 
 Processor time per GFLOP of a preset in eager torch, against a plain stack of the same convolutions.
 

@@ -1,4 +1,4 @@
-"""How long the package takes to be there: best of ten fresh processes each.
+"""How long the package takes to start: the best of ten new processes for each command.
 
 python benchmarks/startup.py
 """

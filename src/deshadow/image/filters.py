@@ -7,7 +7,7 @@ from PIL import Image
 Field = NDArray[np.float32]
 """(H, W) or (H, W, C)."""
 _FEW = 16
-"""Radius up to which adding pixels one by one is faster than differences of running sums."""
+"""Radius up to which adding shifted copies is faster than differences of running sums."""
 
 
 def fit_within(size: tuple[int, ...], longest: int) -> tuple[int, int]:
@@ -102,7 +102,7 @@ def _interpolate(lines: Field, low: NDArray[np.intp], share: Field) -> Field:
 
 
 def _find_neighbours(before: int, after: int) -> tuple[NDArray[np.intp], Field]:
-    """For each pixel of a long line: the pixel of the short one before it, and how far it is beyond that."""
+    """For each pixel of the longer line: the pixel before it in the shorter line, and the distance to it."""
     centres = ((np.arange(after) + 0.5) * (before / after) - 0.5).clip(0, before - 1)
     low = np.floor(centres).astype(np.intp)
     return low, (centres - low).astype(np.float32)
@@ -120,7 +120,7 @@ def _means_along(field: Field, radius: int, axis: int) -> Field:
         for start in range(1, 2 * radius + 1):
             means += padded[start : start + count]
     else:
-        # In float64, since a running sum over a line forgets small values.
+        # In float64: a running sum in float32 would lose small values.
         sums = np.zeros((count + 2 * radius + 1, *moved.shape[1:]))
         np.cumsum(moved, axis=0, dtype=np.float64, out=sums[radius + 1 : radius + 1 + count])
         sums[radius + 1 + count :] = sums[radius + count]

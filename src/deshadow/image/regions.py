@@ -9,7 +9,7 @@ Mask = NDArray[np.bool_]
 def label(mask: Mask) -> NDArray[np.int32]:
     """(H, W) → (H, W): 0 outside, 1, 2, … for each region of pixels that touch by a side.
 
-    A mask has few runs (stretches of pixels along a row) next to its pixels, so the runs are what is joined.
+    Runs of masked pixels along the rows are joined, because a mask has far fewer runs than pixels.
     """
     height, width = mask.shape
     edges = np.diff(np.pad(mask, ((0, 0), (1, 1))).astype(np.int8), axis=1)
@@ -23,8 +23,8 @@ def label(mask: Mask) -> NDArray[np.int32]:
             run = parents[run]
         return run
 
-    # Two runs touch when they overlap in neighbouring rows. On the line that strings all rows together
-    # they are intervals in order, so the runs below each run are one stretch, found by bisection.
+    # Two runs touch when they overlap in neighbouring rows. With all rows in one line, runs are sorted
+    # intervals, so that those below a run are consecutive, and bisection finds the first and the last.
     top, bottom = rows * width + starts, rows * width + ends
     first = np.searchsorted(bottom, top + width, side="right")
     last = np.searchsorted(top, bottom + width, side="left")
@@ -39,7 +39,7 @@ def label(mask: Mask) -> NDArray[np.int32]:
     return np.cumsum(steps[:-1], dtype=np.int32).reshape(height, width)
 
 
-def without_small(mask: Mask, least: int) -> Mask:
+def remove_small(mask: Mask, least: int) -> Mask:
     """(H, W) → (H, W) without the regions of fewer than `least` pixels."""
     labels = label(mask)
     keep = np.bincount(labels.ravel()) >= least

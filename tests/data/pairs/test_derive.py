@@ -11,7 +11,7 @@ from skimage import filters
 from deshadow.data.pairs.derive import derive_mask, otsu
 from deshadow.image.colour import decode_luminance
 from deshadow.image.filters import gaussian_blur
-from deshadow.image.regions import label, without_small
+from deshadow.image.regions import label, remove_small
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 24), st.integers(1, 24), st.floats(0, 1))
@@ -30,9 +30,9 @@ def test_small_regions_go_and_large_ones_stay() -> None:
     mask = np.zeros((20, 20), bool)
     mask[2:8, 2:8] = True
     mask[15, 15:18] = True
-    kept = without_small(mask, least=4)
+    kept = remove_small(mask, least=4)
     assert kept.sum() == 36
-    assert without_small(mask, least=3).sum() == 39
+    assert remove_small(mask, least=3).sum() == 39
 
 
 def test_blur_is_a_gaussian() -> None:

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from deshadow.image.colour import decode_luminance
 from deshadow.image.filters import gaussian_blur
-from deshadow.image.regions import without_small
+from deshadow.image.regions import remove_small
 
 # Added to both luminances before their ratio is taken: under 2 % of white a ratio is mostly noise.
 _FLOOR = 0.02
@@ -24,8 +24,8 @@ def derive_mask(picture: NDArray[np.uint8], clean: NDArray[np.uint8]) -> NDArray
     # Otsu splits anything; a shadow is where the clean picture is brighter at all.
     mask = ratio > max(otsu(ratio), 0.0)
     least = round(_SPECK * mask.size)
-    mask = without_small(mask, least)
-    mask = ~without_small(~mask, least)
+    mask = remove_small(mask, least)
+    mask = ~remove_small(~mask, least)
     return np.where(mask, np.uint8(255), np.uint8(0))
 
 
