@@ -62,7 +62,7 @@ def png(values: NDArray[np.uint8]) -> bytes:
 
 
 def is_own(data: bytes, photo: NDArray[np.uint8], weight: NDArray[np.uint8]) -> bool:
-    """Whether a result equals the photo where the weight is 0, and differs from it where the weight is 255."""
+    """Whether a result equals the photo where the weight is 0 and differs from it where that is 255."""
     with Image.open(io.BytesIO(data)) as image:
         result = np.asarray(image)
     outside, inside = weight == 0, weight == 255

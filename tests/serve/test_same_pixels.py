@@ -14,7 +14,9 @@ from deshadow.removal import remover as removers
 from deshadow.removal.remover import Remover
 
 GAP = 8
-"""Pixels between the two shadows; the mask is dilated by more than that."""
+"""Pixels between the two shadows."""
+DILATE = 32
+"""So far that the dilated mask of one shadow covers much of the other one."""
 
 
 @pytest.fixture(scope="module")
@@ -49,19 +51,20 @@ def test_one_of_two_shadows_goes_alike_everywhere_and_the_other_stays_to_the_las
     photo, painted = encoded(picture), encoded(np.where(labels == number, 255, 0).astype(np.uint8))
     choices = ({"instances": number}, {"points": "100,120"}, {"mask": painted})
 
-    results = {"library": remover.remove(picture, at=(100, 120), mode=mode)}
+    results = {"library": remover.remove(picture, at=(100, 120), mode=mode, dilate=DILATE)}
     for choice in choices:  # before and after the server knows the shadows of the photo
         name = next(iter(choice))
-        answer = served.http.post("/api/remove", files=parts(file=photo, mode=mode, **choice))
+        answer = served.http.post("/api/remove", files=parts(file=photo, mode=mode, dilate=DILATE, **choice))
         results[f"one call, {name}"] = decoded(answer.content)
-        job = served.wait(served.start(served.upload(photo)["id"], mode=mode, **choice)["id"])
+        job = served.wait(served.start(served.upload(photo)["id"], mode=mode, dilate=DILATE, **choice)["id"])
         results[f"job, {name}"] = served.result(job["id"])
     monkeypatch.setattr(removers, "Remover", lambda *_: remover)
     Image.fromarray(picture).save(tmp_path / "photo.png")
     for flags in (["--at", "100,120"], ["--instance", str(number)]):
         out = tmp_path / f"{flags[0]}.png"
+        how = ["--mode", mode, "--dilate", str(DILATE), *flags]
         with pytest.raises(SystemExit, match="0"):
-            app.main([str(tmp_path / "photo.png"), "-o", str(out), "--mode", mode, *flags])
+            app.main([str(tmp_path / "photo.png"), "-o", str(out), *how])
         results[flags[0]] = decoded(out.read_bytes())
 
     changed = (results["library"] != picture).any(-1)
