@@ -1,4 +1,4 @@
-"""The page in a real browser: ways in, ways around it, and what it does when something goes wrong."""
+"""The page in a real browser: how photos are opened, gestures and keys, and what it does after errors."""
 
 import numpy as np
 import pytest
