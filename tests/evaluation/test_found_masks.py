@@ -22,6 +22,7 @@ class Dark:
     """A detector that takes the darker part of any picture for shadow."""
 
     config: DetectorConfig = DETECTORS["detector-tiny"]
+    device = "cpu"
 
     def __call__(self, picture: Array) -> Array:
         assert picture.shape == (1, 3, 256, 256)

@@ -56,7 +56,8 @@ def degrade_masks(mask: Tensor, draws: Draws, degradation: MaskDegradation = DEF
 def widen(mask: Tensor, draws: Draws) -> Tensor:
     """Dilate each mask by one of three lengths."""
     choice = draws.integers(f"{STREAM}/wide", 1, 1, 1, high=3)
-    radii = [dilation_radius(*mask.shape[-2:], at_256=at_256) for at_256 in (4, 10, 18)]
+    height, width = mask.shape[-2:]
+    radii = [dilation_radius(height, width, at_256) for at_256 in (4, 10, 18)]
     first, second, third = (dilate(mask, radius) for radius in radii)
     return torch.where(choice == 0, first, torch.where(choice == 1, second, third))
 
@@ -64,7 +65,8 @@ def widen(mask: Tensor, draws: Draws) -> Tensor:
 def narrow(mask: Tensor, draws: Draws) -> Tensor:
     """Erode each mask by one of two lengths."""
     choice = draws.chance(f"{STREAM}/thin", 1, 1, 1, of=0.6)
-    thin, thinner = (erode(mask, dilation_radius(*mask.shape[-2:], at_256=at_256)) for at_256 in (1, 4))
+    height, width = mask.shape[-2:]
+    thin, thinner = (erode(mask, dilation_radius(height, width, at_256)) for at_256 in (1, 4))
     return torch.where(choice, thin, thinner)
 
 

@@ -42,6 +42,7 @@ class Detector(Protocol):
     """
 
     config: DetectorConfig
+    device: str
 
     def __call__(self, picture: Array) -> Array:
         """The probability, in [0, 1]."""
