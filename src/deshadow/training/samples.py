@@ -2,7 +2,6 @@
 
 import io
 from collections.abc import Mapping
-from copy import deepcopy
 from pathlib import Path
 
 import torch
@@ -12,11 +11,10 @@ from torch import Tensor
 from deshadow.data.augment import Pairs
 from deshadow.image.sheets import Card, draw_sheet
 from deshadow.nn.lfg import LFGDiffusion
-from deshadow.runtime.torch_backend import TorchBackend
 from deshadow.system.files import write_whole
 from deshadow.training.batches import network_mask
 from deshadow.training.options import TrainingOptions
-from deshadow.training.validation import remove
+from deshadow.training.validation import open_unrecorded, remove
 
 ROWS, GAP = 8, 4
 
@@ -24,7 +22,7 @@ ROWS, GAP = 8, 4
 def draw_samples(model: LFGDiffusion, pairs: Pairs, options: TrainingOptions, path: Path) -> None:
     """A row a picture: shadow picture, mask, guidance if there is any, result, truth."""
     chosen = Pairs(*(view[:ROWS] for view in pairs))
-    backend = TorchBackend(deepcopy(model), str(pairs.picture.device))
+    backend = open_unrecorded(model, pairs)
     picture = chosen.picture.float() / 127.5 - 1
     guidance = backend.encode(picture, network_mask(chosen.mask))
     columns = {

@@ -11,6 +11,7 @@ from deshadow.data.augment import Pairs
 from deshadow.data.rng import Draws
 from deshadow.diffusion.sampling import repaint, sample
 from deshadow.image.colour import lab
+from deshadow.metrics.scores import gradient_energy, lab_sums, psnr
 from deshadow.nn.lfg import Encoder, LFGDiffusion
 from deshadow.runtime.backend import condition
 from deshadow.runtime.torch_backend import TorchBackend
@@ -55,17 +56,32 @@ def validate(
     model: LFGDiffusion, pairs: Pairs, steps: int = 1, seed: int = 0, frozen: Encoder | None = None
 ) -> Validation:
     """Remove the shadows of all pairs and compare; `frozen` is E*, if there is one."""
-    backend = TorchBackend(deepcopy(model), str(pairs.picture.device))  # it lays its model out anew
+    with torch.backends.cudnn.flags(enabled=True, benchmark=False):  # its search outlasts a validation
+        return score(open_unrecorded(model, pairs), pairs, steps, seed, frozen)
+
+
+def open_unrecorded(model: LFGDiffusion, pairs: Pairs) -> TorchBackend:
+    """A backend for a copy of the model, where the pairs lie, that records no CUDA graphs.
+
+    A validation calls the networks a few times; to record them for that takes longer than the calls.
+    """
+    backend = TorchBackend(deepcopy(model), str(pairs.picture.device))
+    backend.encoder, backend.denoiser = backend.model.encode, backend.model
+    return backend
+
+
+def score(backend: TorchBackend, pairs: Pairs, steps: int, seed: int, frozen: Encoder | None) -> Validation:
+    """The figures of a model on pairs."""
     removed = remove(backend, pairs, steps, seed)
     shadow, non_shadow, everywhere = errors(removed, pairs)
     worth = common = gap = gap_shadow = 0.0
-    if model.config.guidance == "latent":
+    if backend.config.guidance == "latent":
         latents = encode(backend, pairs)
         others = remove(backend, pairs, steps, seed, other_pictures(latents))
         worth, common = errors(others, pairs)[0] - shadow, common_share(latents)
         if frozen is not None:
             gap, gap_shadow = gaps(latents, encode_clean(frozen, pairs), pairs.mask)
-    decibels, sharp = psnr(removed, pairs.clean), sharpness(removed, pairs)
+    decibels, sharp = mean_psnr(removed, pairs.clean), sharpness(removed, pairs)
     return Validation(shadow, non_shadow, everywhere, decibels, sharp, worth, common, gap, gap_shadow)
 
 
@@ -144,33 +160,29 @@ def gaps(latents: Tensor, clean: Tensor, mask: Tensor) -> tuple[float, float]:
 
 def errors(removed: Tensor, pairs: Pairs) -> tuple[float, float, float]:
     """LAB errors in the shadow, outside it and everywhere, pooled over the pixels of all pictures."""
-    sums = torch.zeros(2, dtype=torch.float64, device=removed.device)
-    counts = torch.zeros_like(sums)
+    sums, counts = [0.0, 0.0], [0, 0]
     for first in range(0, len(removed), CHUNK):
         part = slice(first, first + CHUNK)
-        difference = (lab(removed[part] / 255) - lab(pairs.clean[part] / 255)).abs().sum(dim=1, keepdim=True)
-        for region, inside in enumerate((pairs.mask[part], ~pairs.mask[part])):
-            sums[region] += (difference * inside).sum()
-            counts[region] += inside.sum()
-    means = (sums / counts.clamp(min=1)).tolist()
-    return means[0], means[1], float(sums.sum() / counts.sum())
+        difference, inside = lab(removed[part] / 255) - lab(pairs.clean[part] / 255), pairs.mask[part, 0]
+        for region, chosen in enumerate((inside, ~inside)):
+            sums[region] += lab_sums(difference, chosen, channels=1)[0]
+            counts[region] += int(chosen.sum())
+    shadow, non_shadow = (total / max(count, 1) for total, count in zip(sums, counts, strict=True))
+    return shadow, non_shadow, sum(sums) / sum(counts)
 
 
-def psnr(removed: Tensor, clean: Tensor) -> float:
-    """Peak signal-to-noise ratio of 8-bit pictures, averaged over them."""
-    squares = (removed.float() - clean.float()).square().mean(dim=(1, 2, 3)).clamp(min=1e-4)
-    return float((10 * torch.log10(255**2 / squares)).mean())
+def mean_psnr(removed: Tensor, clean: Tensor) -> float:
+    """(N, 3, H, W) of 8 bits → peak signal-to-noise ratio, averaged over the pictures."""
+    squares = (removed.int() - clean.int()).square().sum(dim=(1, 2, 3)).tolist()
+    return sum(psnr(each, clean[0].numel()) for each in squares) / len(squares)
 
 
 def sharpness(removed: Tensor, pairs: Pairs) -> float:
     """Energy of the lightness's gradients in the shadows of all pictures, result to truth; 0 without any."""
-    sums = torch.zeros(2, dtype=torch.float64, device=removed.device)
+    result = truth = 0.0
     for first in range(0, len(removed), CHUNK):
         part = slice(first, first + CHUNK)
-        inside = pairs.mask[part]
-        for which, pictures in enumerate((removed, pairs.clean)):
-            lightness = lab(pictures[part] / 255)[:, :1]
-            for axis in (2, 3):
-                both = inside.unfold(axis, 2, 1).all(dim=-1)
-                sums[which] += (lightness.diff(dim=axis).square() * both).sum()
-    return float(sums[0] / sums[1]) if sums[1] else 0.0
+        lightness = (lab(pictures[part] / 255)[:, 0] for pictures in (removed, pairs.clean))
+        energy = gradient_energy(*lightness, pairs.mask[part, 0])
+        result, truth = result + energy.result, truth + energy.truth
+    return result / truth if truth else 0.0
