@@ -32,7 +32,7 @@ def main() -> None:
     parser.add_argument("--compiled", action=argparse.BooleanOptionalAction)
     chosen = parser.parse_args()
     # The recipe itself, in its second stage; of the data only the pictures are others.
-    recipe = {"synthetic": 0.3} | RECIPES[chosen.recipe] | {"pretrain": 0.0, "size": chosen.size}
+    recipe = {"synthetic": 0.3} | RECIPES[chosen.recipe] | {"size": chosen.size}
     recipe |= {"out": Path(tempfile.mkdtemp()), "images": 10**9, "val_count": 1, "compiled": chosen.compiled}
     if chosen.batch:
         recipe["batch"] = chosen.batch
@@ -40,6 +40,7 @@ def main() -> None:
     batch = options.optimization.batch
     with join_processes("auto") as world:
         run = Run(options, world, {})
+        run.state.end_stage_one()
         clean = draw_backgrounds(PAIRS, 2 * chosen.size, device=world.device)
         mask = torch.zeros(PAIRS, 1, *clean.shape[2:], dtype=torch.bool, device=world.device)
         mask[..., chosen.size // 2 :] = True

@@ -27,6 +27,9 @@ SHORT = ["--recipe", "tiny", "--size", "32", "--batch", "4", "--val-count", "3",
 SHORT += ["--noise-steps", "2", "--device", "cpu"]
 
 
+ROWS_OF_NOISE = "ours,noise-literal,noise-frozen,palette,repaint"
+
+
 def ablation(data: Path, out: Path, *more: str) -> Ablation:
     return parse([str(data), *SHORT, "--out", str(out), *more])
 
@@ -63,13 +66,24 @@ def test_every_row_is_a_run_of_the_model_that_it_names(whole: Path) -> None:
         "colour": "colour",
         "coarse": "coarse",
     }
-    assert config(whole / "noise").predicts == "noise"
+    assert {config(whole / name).predicts for name in ("noise-literal", "noise-frozen")} == {"noise"}
     assert config(whole / "palette") == palette(ours)
     assert config(whole / "repaint") == unconditional(ours)
     begun = {name: json.loads(read_log(whole / name)[0]["options"]) for name in ROWS}
     assert {name: options["lag"] for name, options in begun.items() if options["lag"]} == {"lagged": 5}
     assert {name for name, options in begun.items() if not options["invariant"]} == {"no-invariant"}
-    assert {name for name, options in begun.items() if options["weighting"] == "p2"} == {"noise"}
+    assert {name for name, options in begun.items() if options["weighting"] == "p2"} == {
+        "noise-literal",
+        "noise-frozen",
+    }
+    assert {name: begun[name]["invariant_target"] for name in ("noise-literal", "noise-frozen")} == {
+        "noise-literal": "joint",
+        "noise-frozen": "frozen",
+    }
+    assert [config(whole / name).latent_range for name in ("noise-literal", "noise-frozen")] == [
+        "free",
+        "bounded",
+    ]
 
 
 def test_what_predicts_noise_draws_all_timesteps_alike(
@@ -83,8 +97,24 @@ def test_what_predicts_noise_draws_all_timesteps_alike(
 
     monkeypatch.setattr(module, "train", train)
     with pytest.raises(ValueError, match="enough"):
-        ablate(ablation(data, tmp_path / "out", "--images", "8", "--rows", "ours,noise,palette,repaint"))
-    assert drawn == {"ours": 0.6, "noise": 0.0, "palette": 0.0, "repaint": 0.0}
+        ablate(ablation(data, tmp_path / "out", "--images", "8", "--rows", ROWS_OF_NOISE))
+    assert drawn == {"ours": 0.6, **dict.fromkeys(ROWS_OF_NOISE.split(",")[1:], 0.0)}
+
+
+def test_a_row_is_trained_on_the_data_of_its_own_options(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = {}
+
+    def train(row: TrainingOptions, source: Source) -> None:
+        found[row.out.name] = source.synthetic, source.size
+        raise ValueError("enough")
+
+    monkeypatch.setattr(module, "train", train)
+    monkeypatch.setitem(ROWS, "coarse", {"guidance": "coarse", "synthetic": 0.5, "size": 16})
+    with pytest.raises(ValueError, match="enough"):
+        ablate(ablation(data, tmp_path / "out", "--images", "8", "--rows", "ours,coarse,colour"))
+    assert found == {"ours": (0.0, 32), "coarse": (0.5, 16), "colour": (0.0, 32)}
 
 
 def test_the_tables_have_every_row_with_its_figures(whole: Path) -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,22 +19,23 @@ from random_models import random_model
 from deshadow.data.augment import Pairs
 from deshadow.data.rng import Draws
 from deshadow.image.colour import lab
-from deshadow.metrics.pooling import sharpness
+from deshadow.metrics.pooling import pool, sharpness
 from deshadow.metrics.scores import score
 from deshadow.nn.config import preset
 from deshadow.nn.lfg import LFGDiffusion
 from deshadow.runtime import checkpoint
 from deshadow.training import objectives, setup, validation
-from deshadow.training.batches import DEGRADED, find_split, network_mask, open_source, seen_mask
+from deshadow.training.batches import draw_masks, find_split, network_mask, open_source
 from deshadow.training.clock import share_by_clock
 from deshadow.training.journal import read_log
 from deshadow.training.loop import train
 from deshadow.training.objectives import Batch, Criterion, Losses
 from deshadow.training.options import TrainingOptions, parse
 from deshadow.training.state import STATE, WEIGHTS, State
-from deshadow.training.tasks import new_remover
+from deshadow.training.tasks import REMOVAL, new_remover
 from deshadow.training.validation import validation_set
 
+ONE_STAGE = ["--pretrain", "0", "--invariant-target", "detached"]
 SHORT = ["--recipe", "tiny", "--size", "32", "--batch", "4", "--val-count", "4", "--log-every", "8"]
 
 
@@ -184,6 +186,14 @@ def test_an_encoder_of_another_shape_is_refused(tmp_path: Path) -> None:
         new_remover(chosen)
 
 
+def test_the_model_is_that_of_the_task_that_is_given(tmp_path: Path) -> None:
+    given = random_model(preset("tiny"))
+    train(options(tmp_path, "--images", "4", "--rate", "0"), task=replace(REMOVAL, model=lambda _: given))
+    saved = tensors(tmp_path)
+    for name, tensor in random_model(preset("tiny")).state_dict().items():
+        np.testing.assert_array_equal(saved[f"model.{name}"], tensor.numpy(), err_msg=name)
+
+
 def test_a_run_is_validated_once_at_each_point(tmp_path: Path) -> None:
     train(options(tmp_path, "--images", "24", "--validate-every", "16"))
     train(options(tmp_path, "--images", "32", "--validate-every", "32", "--resume"))
@@ -274,8 +284,8 @@ def test_masks_do_not_grow_into_shadows_that_stay(tmp_path: Path) -> None:
     assert not (scenes.mask & scenes.stays).any()
     assert (network_mask(scenes.mask).bool() & scenes.stays).flatten(1).any(1).sum() > 10
     draws = Draws(3, torch.arange(64))
-    seen = seen_mask(scenes.mask, scenes.stays, draws)
-    careful = ~draws.chance("mask/sloppy", of=DEGRADED)
+    seen = draw_masks(scenes.mask, scenes.stays, draws, 0.5)
+    careful = ~draws.chance("mask/degraded", of=0.5)
     assert 10 < careful.sum() < 54
     assert not (seen.bool() & scenes.stays)[careful].any()
     assert (seen.bool() | ~scenes.mask)[careful].all()
@@ -299,7 +309,7 @@ def test_an_exploding_loss_rolls_back_and_goes_on(tmp_path: Path, monkeypatch: p
             return Losses(losses.total * float("nan"), *losses[1:]) if next(calls) == 5 else losses
 
     monkeypatch.setattr(objectives, "Criterion", Exploding)
-    train(options(tmp_path, "--images", "64", "--pretrain", "0"))
+    train(options(tmp_path, "--images", "64", *ONE_STAGE))
     lines = read_log(tmp_path)
     assert [line["images"] for line in lines if line["kind"] == "rollback"] == [24]
     assert all(np.isfinite(line["total"]) for line in lines if line["kind"] == "train")
@@ -314,11 +324,11 @@ def test_a_loss_that_never_recovers_ends_with_advice(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(objectives, "Criterion", Broken)
     with pytest.raises(ValueError, match="smaller --rate"):
-        train(options(tmp_path, "--images", "800", "--pretrain", "0"))
+        train(options(tmp_path, "--images", "800", *ONE_STAGE))
 
 
 def test_lag_moves_the_denoiser_before_the_encoder(tmp_path: Path) -> None:
-    train(options(tmp_path, "--images", "8", "--lag", "3", "--pretrain", "0", "--weight-decay", "0"))
+    train(options(tmp_path, "--images", "8", "--lag", "3", *ONE_STAGE, "--weight-decay", "0"))
     torch.manual_seed(0)
     before = LFGDiffusion(preset("tiny")).state_dict()
     after = tensors(tmp_path)
@@ -374,6 +384,7 @@ def test_released_weights_start_a_new_run(tmp_path: Path) -> None:
         (["--images", "8", "--size", "20"], "--size must be a multiple of 8"),
         (["--images", "8", "--weighting", "p2"], "goes with --predicts noise"),
         (["--images", "8", "--no-blind"], "take --predicts noise"),
+        (["--images", "8", "--pretrain", "0"], "no trained encoder to freeze"),
         (["--frobnicate"], "unrecognized arguments"),
         ([], "say how long to train"),
     ],
@@ -480,22 +491,19 @@ def test_the_diffusion_baselines_are_trained_by_the_same_loop(tmp_path: Path, ki
     assert checkpoint.read_config(tmp_path / WEIGHTS)[0].sees == kind[1]
 
 
-def test_sharpness_in_validation_is_that_of_the_evaluation() -> None:
+def test_the_figures_of_a_validation_are_those_of_the_evaluation() -> None:
     rng = np.random.default_rng(0)
     clean = rng.integers(0, 256, (2, 24, 20, 3), dtype=np.uint8)
     removed = (clean // 2 + 50).astype(np.uint8)
     mask = rng.random((2, 24, 20)) < 0.7
-    found = validation.sharpness(
-        torch.from_numpy(removed).permute(0, 3, 1, 2),
-        Pairs(
-            torch.empty(0),
-            torch.from_numpy(mask)[:, None],
-            torch.from_numpy(clean).permute(0, 3, 1, 2),
-        ),
-    )
-    assert found == pytest.approx(
-        sharpness([score(*each) for each in zip(removed, clean, mask, strict=True)])
-    )
+    scores = [score(*each) for each in zip(removed, clean, mask, strict=True)]
+    regions = pool(scores)
+    pictures, truths = (torch.from_numpy(view).permute(0, 3, 1, 2) for view in (removed, clean))
+    pairs = Pairs(torch.empty(0), torch.from_numpy(mask)[:, None], truths)
+    assert validation.sharpness(pictures, pairs) == pytest.approx(sharpness(scores), rel=1e-4)
+    assert validation.mean_psnr(pictures, truths) == pytest.approx(regions["all"].psnr)
+    expected = [regions[name].lab_mae for name in ("shadow", "non_shadow", "all")]
+    assert validation.errors(pictures, pairs) == pytest.approx(expected, rel=1e-4)
 
 
 def test_lab_on_the_device_is_the_lab_of_the_house() -> None:

@@ -3,13 +3,21 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
+from scenes import write_triplet
 
 from deshadow.cli.training import parse_tokens
+from deshadow.data.augment import Augmentation
+from deshadow.runtime import checkpoint
 from deshadow.training.ablation import ABLATE
 from deshadow.training.arguments import build, change, flatten, list_arguments
+from deshadow.training.batches import augmentation_of, network_mask, open_source
 from deshadow.training.distill import DISTILL
-from deshadow.training.options import RECIPES, TRAIN, Command, TrainingOptions, parse
+from deshadow.training.loop import train
+from deshadow.training.options import RECIPES, TRAIN, AugmentationOptions, Command, TrainingOptions, parse
+from deshadow.training.state import STATE
 
 COMMANDS: dict[str, Command[Any]] = {"train": TRAIN, "ablate": ABLATE, "distill": DISTILL}
 
@@ -66,3 +74,98 @@ def test_flattened_options_are_built_again() -> None:
 def test_what_differs_from_the_defaults_goes_with_the_weights_without_paths() -> None:
     options = parse(["--recipe", "tiny", "--images", "8", "--out", "x", "--init", "y", "--encoder", "z"])
     assert options.changes() == RECIPES["tiny"] | {"images": 8}
+
+
+def test_the_recipe_paper_is_the_paper_to_the_letter() -> None:
+    assert flatten(parse(["--recipe", "paper"])) == {
+        # Sec. 3: networks of 82.6 M parameters, ε predicted under the latent E(x, m), which nothing bounds.
+        "preset": "paper",
+        "guidance": None,
+        "fusion": None,
+        "predicts": "noise",
+        "sees": None,
+        "latent_range": "free",
+        "init": None,
+        "encoder": None,
+        # Eq. 7 squared, with P2 weights; Eq. 10 to 12 as written, at all timesteps alike.
+        "norm": "l2",
+        "weighting": "p2",
+        "lab": 0.0,
+        "detail": 0.0,
+        "emphasis": 0.0,
+        "final": 0.0,
+        "pretrain": 0.5,
+        "blind": False,
+        "invariant": 1.0,
+        "invariant_target": "joint",
+        "lag": 0,
+        # Masks dilated by 21, none degraded; crops, flips and quarter turns alone.
+        "data": None,
+        "split": None,
+        "val_split": None,
+        "backgrounds": None,
+        "occluders": None,
+        "synthetic": 0.0,
+        "instances": 0.5,
+        "skip_problems": False,
+        "size": 256,
+        "degraded_masks": 0.0,
+        "squeeze": False,
+        "exposure": 0.0,
+        "balance": 0.0,
+        "depth": 0.0,
+        "tint": 0.0,
+        # Appendix B: a constant rate, 200,000 iterations. The paper names neither optimizer nor batch.
+        "images": 12_800_000,
+        "minutes": None,
+        "pause_after": None,
+        "batch": 64,
+        "optimizer": "adamw",
+        "rate": 2.5e-5,
+        "warmup": 0,
+        "decay": "constant",
+        "weight_decay": 0.0,
+        "clip": 0.0,
+        "ema": 0,
+        # How it is run.
+        "out": Path("runs/latest"),
+        "resume": False,
+        "validate_every": 50_000,
+        "val_count": 64,
+        "val_steps": 50,
+        "device": "auto",
+        "compiled": None,
+        "bfloat16": None,
+        "save_every": 120.0,
+        "log_every": 3_200,
+        "seed": 0,
+    }
+    config = parse(["--recipe", "paper"]).network.model
+    assert (config.guidance, config.fusion, config.sees) == ("latent", "vector", "picture+mask")
+
+
+def test_under_the_recipe_paper_images_keep_their_colours_and_masks_are_dilated(tmp_path: Path) -> None:
+    clean, mask = np.full((64, 64, 3), 200, np.uint8), np.zeros((64, 64), np.uint8)
+    mask[24:40, 24:40] = 255
+    write_triplet(
+        tmp_path / "data", "0", np.where(mask[..., None] > 0, 100, clean).astype(np.uint8), mask, clean
+    )
+    tokens = ["--recipe", "paper", "--preset", "tiny", "--size", "64", "--data", str(tmp_path / "data")]
+    source = open_source(parse(tokens), torch.device("cpu"))
+    batch, scenes = source.batch(0, 16), source.scenes("real", range(16))
+    assert (batch.clean == batch.clean[0, 0, 0, 0]).all()
+    assert batch.clean[0, 0, 0, 0] == pytest.approx(200 / 127.5 - 1, abs=1e-6)
+    assert batch.picture.min() == pytest.approx(100 / 127.5 - 1, abs=0.01)
+    assert torch.equal(batch.mask, network_mask(scenes.mask))
+
+
+def test_without_ema_the_averaged_weights_are_the_weights(tmp_path: Path) -> None:
+    tokens = ["--recipe", "tiny", "--size", "32", "--batch", "4", "--val-count", "2", "--device", "cpu"]
+    train(parse([*tokens, "--images", "8", "--ema", "0", "--out", str(tmp_path)]))
+    found = checkpoint.read(tmp_path / STATE).tensors
+    for name in (name for name in found if name.startswith("model.")):
+        np.testing.assert_allclose(found[f"average.{name[6:]}"], found[name], atol=1e-7, err_msg=name)
+
+
+def test_the_defaults_of_augmentation_are_those_of_the_data() -> None:
+    assert augmentation_of(AugmentationOptions()) == Augmentation()

@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from deshadow.training.figures import figures
 from deshadow.training.journal import LOG, read_log
 from deshadow.training.loop import train
 from deshadow.training.options import (
+    AugmentationOptions,
     Command,
     DataOptions,
     Length,
@@ -47,6 +48,8 @@ from deshadow.training.transplant import transplant
 from deshadow.training.validation import LATENT_FIGURES, remove, validation_set
 from deshadow.training.world import join_processes
 
+OpenData = Callable[[DataOptions], tuple[Source, Pairs]]
+"""What a row is trained on, and what it is scored on."""
 BEGUN = "options.json"
 """In the folder of a row: what it was begun with."""
 MAY_DIFFER = {
@@ -66,6 +69,7 @@ class Ablation:
     rows: str = ",".join(ROWS)
     """The rows to run, in this order."""
     inputs: DataOptions = field(default_factory=DataOptions)
+    augmentation: AugmentationOptions = field(default_factory=AugmentationOptions)
     network: ModelOptions = field(default_factory=ModelOptions)
     objective: Objective = field(default_factory=Objective)
     lag: int = 5
@@ -104,6 +108,7 @@ class Ablation:
         whole = TrainingOptions(
             out=self.out / name,
             inputs=self.inputs,
+            augmentation=self.augmentation,
             network=self.network,
             objective=self.objective,
             length=self.length,
@@ -150,26 +155,27 @@ def ablate(options: Ablation) -> Path:
         checkpoint.locate(options.network.init)
     began, waiting = time.monotonic(), [name for name in options.names if not done(options.out / name)]
 
-    @cache
-    def opened() -> tuple[Source, Pairs]:  # what all rows train on and are scored on is read once
-        whole = options.row(options.names[0])
+    @lru_cache(maxsize=1)
+    def open_data(inputs: DataOptions) -> tuple[Source, Pairs]:  # once for rows that share it
+        row = replace(options.row(options.names[0]), inputs=inputs)
         with join_processes(options.machine.device) as world:
-            source = open_source(whole, world.device)
-        return source, validation_set(whole, source)
+            source = open_source(row, world.device)
+        return source, validation_set(row, source)
 
     if waiting:
-        opened()  # so that bad data ends the call before any row is begun
+        open_data(options.inputs)  # so that bad data ends the call before any row is begun
     options.out.mkdir(parents=True, exist_ok=True)
     try:
         if not done(options.out / INPUT):
-            record(options.out / INPUT, figures(opened()[1].picture, opened()[1]))
+            pairs = open_data(options.inputs)[1]
+            record(options.out / INPUT, figures(pairs.picture, pairs))
         for name in waiting:
             left = (options.length.pause_after or math.inf) - (time.monotonic() - began) / 60
             if name == waiting[0]:
                 left = max(left, 1e-6)  # however long opening took, every call gets on
             if left > 0:
                 say(f"row {options.names.index(name) + 1} of {len(options.names)}: {name}")
-            if left <= 0 or not try_row(options, name, *opened(), left):
+            if left <= 0 or not try_row(options, name, open_data, left):
                 say("paused; the same command goes on")
                 break
     except (Interrupted, KeyboardInterrupt):
@@ -177,7 +183,9 @@ def ablate(options: Ablation) -> Path:
         raise
     finally:
         tables = write_tables(options.out)
-    draw_from_rows(options, lambda: opened()[1], anew=bool({"ours", "no-fusion"} & set(waiting)))
+    draw_from_rows(
+        options, lambda: open_data(options.inputs)[1], anew=bool({"ours", "no-fusion"} & set(waiting))
+    )
     records = read_records(options.out)
     failed = [name for name in options.names if "failed" in records.get(name, {})]
     if failed:
@@ -186,10 +194,10 @@ def ablate(options: Ablation) -> Path:
     return tables
 
 
-def try_row(options: Ablation, name: str, source: Source, pairs: Pairs, left: float) -> bool:
+def try_row(options: Ablation, name: str, open_data: OpenData, left: float) -> bool:
     """Run a row, or write down why that failed; False if it was paused."""
     try:
-        return run_row(options, name, source, pairs, left)
+        return run_row(options, name, open_data, left)
     except Interrupted:
         raise
     except Exception as error:  # whatever it is, the other rows still run
@@ -205,7 +213,7 @@ def try_row(options: Ablation, name: str, source: Source, pairs: Pairs, left: fl
             torch.cuda.empty_cache()
 
 
-def run_row(options: Ablation, name: str, source: Source, pairs: Pairs, left: float) -> bool:
+def run_row(options: Ablation, name: str, open_data: OpenData, left: float) -> bool:
     """Begin or go on with a row for at most so many minutes, and score it; False if it was paused."""
     row = options.row(name)
     row.out.mkdir(parents=True, exist_ok=True)
@@ -222,7 +230,8 @@ def run_row(options: Ablation, name: str, source: Source, pairs: Pairs, left: fl
     if left < math.inf:
         changes["pause_after"] = left
     row = change(row, changes)
-    validation = train(row, source=replace(source, final=row.objective.final))
+    source, pairs = open_data(row.inputs)
+    validation = train(row, source=source.for_run(row))
     ending = read_log(row.out)[-1]
     if ending["kind"] != "end":
         return False
@@ -265,6 +274,7 @@ def comparable(row: TrainingOptions) -> dict[str, Any]:
     names = {
         "data": None if row.inputs.data is None else row.inputs.data.resolve().name,
         "init": None if row.network.init is None else Path(row.network.init).name,
+        "encoder": None if row.network.encoder is None else Path(row.network.encoder).name,
     }
     return {name: value for name, value in found.items() if name not in MAY_DIFFER} | names
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -23,12 +23,10 @@ from deshadow.data.synth.recipe import SHADOW_RECIPES
 from deshadow.data.synth.triplets import cast_shadows, choose_backgrounds
 from deshadow.image.morphology import dilate, dilation_radius
 from deshadow.training.objectives import Batch
-from deshadow.training.options import DataOptions, TrainingOptions
+from deshadow.training.options import AugmentationOptions, DataOptions, TrainingOptions
 
 SampleKind = Literal["real", "sunlight", "instances"]
 
-DEGRADED = 0.5
-"""Share of the masks that are degraded, as those of people and detectors are; the others are dilated."""
 DRAWN = 48, 12
 """Backgrounds, and occluders of each kind, for a run that brings none of its own."""
 HELD_OUT = 1 << 40
@@ -36,10 +34,6 @@ HELD_OUT = 1 << 40
 GOLDEN = 0.6180339887498949
 MARGIN = 1.5
 """How much larger than the training crops backgrounds are kept, so that there is something to cut."""
-
-
-SURFACES = Augmentation(crop=(1 / MARGIN, 1.0))
-"""How backgrounds are varied: cut out no smaller than they are used."""
 
 
 class Scenes(NamedTuple):
@@ -65,7 +59,21 @@ class Source:
     seed: int
     timesteps: int
     final: float
+    augmentation: Augmentation
+    """How real pairs are varied, and backgrounds before shadows fall on them."""
+    degraded: float
+    """Share of the masks that are degraded, as those of people and detectors are; the others are dilated."""
     device: torch.device
+
+    def for_run(self, options: TrainingOptions) -> "Source":
+        """The same data as another run draws its images from it."""
+        return replace(
+            self,
+            timesteps=options.network.timesteps,
+            final=options.objective.final,
+            augmentation=augmentation_of(options.augmentation),
+            degraded=options.augmentation.degraded_masks,
+        )
 
     def batch(self, first: int, count: int) -> Batch:
         """Images number first to first + count − 1, varied, with masks, noise and timesteps."""
@@ -78,7 +86,7 @@ class Source:
         picture, clean = (view.float() / 127.5 - 1 for view in (scenes.picture, scenes.clean))
         return Batch(
             picture.contiguous(),
-            seen_mask(scenes.mask, scenes.stays, draws),
+            draw_masks(scenes.mask, scenes.stays, draws, self.degraded),
             clean.contiguous(),
             draws.normal("diffusion/noise", *picture.shape[1:]),
             self.times(draws),
@@ -100,11 +108,13 @@ class Source:
         """Scenes of one kind, (B, …, size, size)."""
         draws = Draws(self.seed, self.index(numbers))
         if kind == "real":
-            pairs = augment(self.chosen(numbers), draws, self.size)
+            pairs = augment(self.chosen(numbers), draws, self.size, self.augmentation)
             return Scenes(*pairs, torch.zeros_like(pairs.mask))
         assert self.backgrounds is not None
         assert self.occluders is not None
-        lit = vary(choose_backgrounds(draws, self.backgrounds), draws, self.size, SURFACES)
+        # Backgrounds are kept a little larger than the crops: cut out no smaller than they are used.
+        uncut = replace(self.augmentation, crop=(1 / MARGIN, 1.0))
+        lit = vary(choose_backgrounds(draws, self.backgrounds), draws, self.size, uncut)
         made = cast_shadows(lit, self.occluders, draws, SHADOW_RECIPES[kind])
         others = (made.instances & ~made.targets[..., None, None]).any(1, keepdim=True)
         return Scenes(made.picture, made.mask, made.clean, others & ~made.mask)
@@ -148,7 +158,20 @@ def open_source(
         options.seed,
         options.network.timesteps,
         options.objective.final,
+        augmentation_of(options.augmentation),
+        options.augmentation.degraded_masks,
         device,
+    )
+
+
+def augmentation_of(options: AugmentationOptions) -> Augmentation:
+    """How pairs are varied under these options."""
+    return Augmentation(
+        squeeze=options.squeeze,
+        exposure=options.exposure,
+        balance=options.balance,
+        depth=options.depth,
+        tint=options.tint,
     )
 
 
@@ -176,13 +199,16 @@ def network_mask(mask: Tensor) -> Tensor:
     return dilate(mask, dilation_radius(*mask.shape[-2:])).float()
 
 
-def seen_mask(mask: Tensor, stays: Tensor, draws: Draws) -> Tensor:
-    """(B, 1, H, W) bool → [0, 1]: the mask as the network sees it, dilated as in the paper or degraded.
+def draw_masks(mask: Tensor, stays: Tensor, draws: Draws, share: float) -> Tensor:
+    """(B, 1, H, W) bool → [0, 1]: masks as the network sees them, a share degraded, the others dilated.
 
-    Dilated, it does not grow into what stays.
+    Dilated, a mask does not grow into shadows that are to stay.
     """
-    degraded = draws.chance("mask/sloppy", 1, 1, 1, of=DEGRADED)
-    return torch.where(degraded, degrade_masks(mask, draws), network_mask(mask) * ~stays)
+    dilated = network_mask(mask) * ~stays
+    if not share:
+        return dilated
+    degraded = draws.chance("mask/degraded", 1, 1, 1, of=share)
+    return torch.where(degraded, degrade_masks(mask, draws), dilated)
 
 
 def stack(samples: Sequence[Sample], size: tuple[int, int] | None = None) -> Pairs:

@@ -29,6 +29,7 @@ from deshadow.training.journal import read_log
 from deshadow.training.loop import train
 from deshadow.training.objectives import Batch, Criterion, Losses, invariant_loss
 from deshadow.training.options import (
+    AugmentationOptions,
     Command,
     DataOptions,
     Length,
@@ -69,6 +70,7 @@ class Distillation:
     latent: float = 0.1
     """Weight of the loss that pulls the student's latent to the teacher's, where both have one."""
     inputs: DataOptions = field(default_factory=DataOptions)
+    augmentation: AugmentationOptions = field(default_factory=AugmentationOptions)
     network: ModelOptions = field(default_factory=ModelOptions)
     loss: PictureLoss = field(default_factory=PictureLoss)
     length: Length = field(default_factory=Length)
@@ -99,6 +101,7 @@ class Distillation:
             out=self.out,
             resume=self.resume,
             inputs=self.inputs,
+            augmentation=self.augmentation,
             network=self.network,
             objective=Objective(**values, pretrain=0.0, invariant=0.0),
             length=self.length,

@@ -63,6 +63,28 @@ class DataOptions:
 
 
 @dataclass(frozen=True)
+class AugmentationOptions:
+    """How images of a remover are varied, beside crops, flips and quarter turns."""
+
+    degraded_masks: float = 0.5
+    """Share of the masks that are degraded as people draw them; the others are dilated as in the paper."""
+    squeeze: bool = True
+    """Squeeze some crops into the square, as whole pictures are."""
+    exposure: float = 0.35
+    """Standard deviation of the exposure in stops."""
+    balance: float = 0.06
+    """Standard deviation of the gain of red and of blue, as a natural logarithm."""
+    depth: float = 0.12
+    """Standard deviation of the power to which the darkness of a shadow is raised."""
+    tint: float = 0.03
+    """Standard deviation of the same power between the channels."""
+
+    def __post_init__(self) -> None:
+        check_shares(self, "degraded_masks")
+        check_numbers(self, "exposure", "balance", "depth", "tint")
+
+
+@dataclass(frozen=True)
 class ModelOptions:
     """Which networks are trained, and from which weights."""
 
@@ -187,7 +209,7 @@ class Optimization:
     weight_decay: float = 0.01
     """Decay of the weights towards 0, times the learning rate."""
     clip: float = 1.0
-    """Largest norm of the gradient; longer ones are scaled down."""
+    """Largest norm of the gradient, longer ones are scaled down; 0 for no limit."""
     ema: int = 100_000
     """Half-life of the averaged weights in images, shorter while the run is young; 0 for no average."""
 
@@ -240,6 +262,7 @@ class TrainingOptions:
     resume: bool = False
     """Continue the run in --out."""
     inputs: DataOptions = field(default_factory=DataOptions)
+    augmentation: AugmentationOptions = field(default_factory=AugmentationOptions)
     network: ModelOptions = field(default_factory=ModelOptions)
     objective: Objective = field(default_factory=Objective)
     lag: int = 0
@@ -286,6 +309,13 @@ def check_objective(objective: Objective, network: ModelOptions) -> None:
         raise ValueError("--weighting p2 weighs the error of the noise: it goes with --predicts noise")
     if not objective.blind and objective.pretrain and PREDICTIONS[model.predicts].needs_shadow:
         raise ValueError("--no-blind leaves nothing to correct in stage one: take --predicts noise")
+    frozen = model.guidance == "latent" and objective.invariant and objective.invariant_target == "frozen"
+    trained = objective.pretrain or network.encoder not in (None, "new")
+    if frozen and not trained and (network.init is None or network.encoder == "new"):
+        raise ValueError(
+            "without stage one there is no trained encoder to freeze: let --pretrain be above 0, give --init "
+            "or --encoder, or take --invariant-target detached"
+        )
 
 
 def check_shares(options: Any, *names: str) -> None:
@@ -309,14 +339,36 @@ def check_numbers(options: Any, *names: str) -> None:
             raise ValueError(f"{flag_of(name)} must be a number, 0 or above")
 
 
+LITERAL: dict[str, Any] = {
+    # Eq. 7 with the weights of appendix B, and Eq. 10 to 12 as they are written.
+    "predicts": "noise",
+    "latent_range": "free",
+    "norm": "l2",
+    "weighting": "p2",
+    "invariant": 1.0,
+    "invariant_target": "joint",
+    "blind": False,
+    # Nothing that the paper does not have.
+    "lab": 0.0,
+    "detail": 0.0,
+    "emphasis": 0.0,
+    "final": 0.0,
+    "degraded_masks": 0.0,
+    "squeeze": False,
+    "exposure": 0.0,
+    "balance": 0.0,
+    "depth": 0.0,
+    "tint": 0.0,
+    "clip": 0.0,
+    "ema": 0,
+}
+"""The paper to the letter, apart from networks, data, learning rate and length."""
+
 RECIPES: dict[str, dict[str, Any]] = {
-    # Appendix B; the paper names neither optimizer nor batch: AdamW, 64.
+    # Appendix B; the paper names neither optimizer nor batch: AdamW without weight decay, 64.
     "paper": {
+        **LITERAL,
         "preset": "paper",
-        "norm": "l2",
-        "weighting": "p2",
-        "invariant_target": "joint",
-        "blind": False,
         "pretrain": 0.5,
         "rate": 2.5e-5,
         "warmup": 0,

@@ -1,4 +1,4 @@
-"""The state of a run: what is saved, and what makes it go on as if nothing had happened."""
+"""The state of a run: all that must be saved so that a resumed run ends as an unbroken one."""
 
 import json
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class State:
     elapsed: float = 0.0
     """Seconds that the run has taken, over all its calls."""
     standstill: float = 0.0
-    """Seconds of these that went into compiling, with the first step of each call."""
+    """Seconds of these that the first step of each call took, which compiles."""
 
     def tensors(self) -> dict[str, Tensor]:
         """Everything that training changes, by name."""
@@ -52,7 +52,7 @@ class State:
         return found
 
     def snapshot(self) -> "Snapshot":
-        """A copy in main memory."""
+        """A copy in main memory, which further steps do not change."""
         tensors = {name: tensor.detach().to("cpu", copy=True) for name, tensor in self.tensors().items()}
         counters = {name: getattr(self, name) for name in COUNTERS}
         return Snapshot(self.model.config, tensors, **counters)
@@ -66,7 +66,7 @@ class State:
         self.pretrained = True
 
     def restore(self, saved: "Snapshot") -> None:
-        """Go back to a snapshot."""
+        """Set everything to what it was at a snapshot."""
         self.model.load_state_dict(_under("model.", saved.tensors))
         self.average.load_state_dict(_under("average.", saved.tensors))
         if self.frozen is not None:
@@ -79,7 +79,7 @@ class State:
             for kind in MOMENTS:
                 if (tensor := saved.tensors.get(f"optimizer.{kind}.{name}")) is None:
                     continue
-                # As torch makes them: laid out like the parameter; the count on the CPU, unless fused.
+                # As torch makes them: laid out like the parameter, and the step count on the CPU unless fused.
                 if kind == "step":
                     tensor = tensor.to(parameter.device if fused else "cpu", copy=True)
                 else:
@@ -87,15 +87,15 @@ class State:
                 self.optimizer.state[parameter][kind] = tensor
 
     def follow(self, batch: int, half_life: int) -> None:
-        """Move the average towards the weights; while the run is young, faster."""
-        forgets = 0.5 ** (batch / max(1.0, min(half_life, 0.1 * self.images)))
+        """Move the average towards the weights, faster while the run is young; all the way without half-life."""
+        forgets = 0.5 ** (batch / max(1.0, min(half_life, 0.1 * self.images))) if half_life else 0.0
         with torch.no_grad():
             torch._foreach_lerp_(list(self.average.parameters()), list(self.model.parameters()), 1 - forgets)
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A state at rest."""
+    """A copy of a state, in main memory."""
 
     config: Config
     tensors: dict[str, Tensor]
@@ -106,7 +106,7 @@ class Snapshot:
     pretrained: bool = False
 
     def save(self, folder: Path, options: str) -> None:
-        """Write it as the run's state; the one before survives if this fails."""
+        """Write it as the run's state; the state before stays if writing fails."""
         counters = {name: getattr(self, name) for name in COUNTERS}
         arrays = {name: tensor.numpy() for name, tensor in self.tensors.items()}
         checkpoint.write(
@@ -118,7 +118,7 @@ def load_snapshot(folder: Path, expect: Config) -> Snapshot:
     """The state of the run in a folder."""
     path = folder / STATE
     if not path.exists():
-        raise ValueError(f"there is no run to resume in {folder}: leave --resume out to begin one")
+        raise ValueError(f"there is no run to resume in {folder}: leave --resume out to start one")
     config, arrays, notes = checkpoint.read(path)
     if config != expect:
         raise ValueError(checkpoint.mismatch(path, config, expect))
