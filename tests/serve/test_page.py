@@ -102,7 +102,7 @@ def test_one_shadow_after_another_goes_and_comes_back(page_server: Served, visit
     picture = scene(WIDTH, HEIGHT)
     page = visit(page_server)
     open_photo(page)
-    for number, left in ((1, "1 shadow left"), (2, "All found shadows are removed")):
+    for number, left in ((1, "1 shadow left"), (2, "No shadow left")):
         chip(page, number).click()
         page.click("[data-do=quick]")
         finished(page)
@@ -233,7 +233,7 @@ def test_a_mask_goes_out_and_comes_in_again_and_the_last_one_can_be_had_back(
     assert pressed(page, 1)  # all of it is in the mask
     page.click("[data-do=quick]")
     finished(page)
-    assert page.locator(".found").text_content() == "All found shadows are removed"
+    assert page.locator(".found").text_content() == "No shadow left"
     page.keyboard.press("l")
     assert (downloaded(page, "[data-do=export]")[1] == mask).all()
 

@@ -119,7 +119,7 @@ class Store:
         self._photos[photo.id] = photo
 
     def get_photo(self, name: str) -> StoredPhoto:
-        """The photo of this id; its time to expire starts anew."""
+        """The photo of this id; its time to expire restarts."""
         photo = self._photos.get(name)
         if photo is None:
             raise not_found("photo")
@@ -127,7 +127,7 @@ class Store:
         return photo
 
     def get_job(self, name: str) -> RemovalJob:
-        """The job of this id; its photo's time to expire starts anew."""
+        """The job of this id; its photo's time to expire restarts."""
         for photo in self._photos.values():
             if name in photo.jobs:
                 photo.used = time.monotonic()

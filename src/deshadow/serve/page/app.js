@@ -172,7 +172,7 @@ function foundText({ present, instances, removed }) {
   if (session.finding) return "Looking for shadows…";
   if (session.unknown) return "Shadow detection failed";
   if (!instances.length) return "No shadow found";
-  if (!present.length) return "All found shadows are removed";
+  if (!present.length) return "No shadow left";
   return `${plural(present.length, "shadow")} ${removed.size ? "left" : "found"}`;
 }
 

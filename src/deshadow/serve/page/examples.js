@@ -1,4 +1,4 @@
-// Photos to begin with: surfaces and the shadows on them, drawn here from numbers. Nothing is downloaded.
+// The example photos: surfaces with shadows, drawn by this script. Nothing is downloaded.
 
 import { branch, handWithPhone, person, random } from "./silhouettes.js";
 
@@ -146,7 +146,7 @@ function desk(context, width, height) {
     const y = 0.1 + line * 0.05;
     const end = line % 6 === 5 ? 0.3 : 0.6 + 0.07 * next();
     for (let x = 0.07; x < end; x += 0.02) {
-      // A word: a line that goes up and down as a hand does.
+      // A handwritten word: a line that goes up and down.
       const length = 0.025 + 0.06 * next();
       context.lineWidth = 0.0022 + 0.0008 * next();
       context.beginPath();
@@ -187,7 +187,7 @@ export const EXAMPLES = [
   },
   {
     name: "paving",
-    title: "Two on a pavement",
+    title: "People on a pavement",
     surface: paving,
     casters: [
       [standing(0.4, 1.02, -0.42, 0.78, 0.075, 0.015), 0.0035],
@@ -211,7 +211,7 @@ export const EXAMPLES = [
   },
 ];
 
-/** Draw an example (a canvas) at a share of its full size: the same picture at any. */
+/** Draw an example on a canvas, at a share of its full size. */
 export function draw({ surface, casters }, share = 1) {
   const width = Math.round(WIDTH * share);
   const height = Math.round(HEIGHT * share);
@@ -240,7 +240,7 @@ export function draw({ surface, casters }, share = 1) {
   return canvas;
 }
 
-/** An example as a file, as if it had been chosen. */
+/** An example as a PNG file. */
 export async function asFile(example) {
   const blob = await new Promise((resolve) => draw(example).toBlob(resolve, "image/png"));
   return new File([blob], `${example.name}.png`, { type: "image/png" });

@@ -1,6 +1,6 @@
-// Things that block the light, filled in one colour. All lengths are shares of the picture's height.
+// Draws silhouettes of things that cast shadows. All lengths are shares of the picture's height.
 
-/** Numbers from 0 to 1, the same for the same seed. */
+/** A generator of pseudo-random numbers from 0 to 1 (mulberry32). */
 export function random(seed) {
   let state = seed >>> 0;
   return () => {
@@ -60,7 +60,7 @@ function rounded(context, points, thickness) {
   context.stroke();
 }
 
-/** Somebody who stands, feet at (0, 0), head up; `stride` parts the legs. */
+/** A standing person with the feet at (0, 0); `stride` is the distance between the legs. */
 export function person(context, height, stride = 0.1, arm = 0.2) {
   const h = height;
   rounded(context, [[-stride * h, 0], [-0.04 * h, -0.46 * h]], 0.11 * h);
