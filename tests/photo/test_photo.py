@@ -13,12 +13,12 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from PIL import Image, ImageCms, ImageOps, JpegImagePlugin
+from PIL import Image, ImageCms, ImageOps, JpegImagePlugin, UnidentifiedImageError
 from PIL.PngImagePlugin import PngInfo
 from profiles import ADOBE_RGB, DISPLAY_P3, GREY_GAMMA, PROPHOTO
 from tifffile import TiffFile, imwrite
 
-from deshadow.photo import Photo, read
+from deshadow.photo import Photo, encode_photo, read, to_pil
 from deshadow.photo.deep import encode_deep_png
 from deshadow.photo.photo import Metadata
 from deshadow.photo.profile import PLAIN, open_profile
@@ -47,13 +47,24 @@ def halved(photo: Photo) -> tuple[Photo, np.ndarray]:
     """The photo with its left half made brighter, and where its weight is 0."""
     weight = np.zeros((photo.height, photo.width), np.float32)
     weight[:, : photo.width // 2] = 1
-    return photo.composed((photo.pixels * 0.5 + 0.4).astype(np.float32), weight), weight == 0
+    return photo.composite((photo.pixels * 0.5 + 0.4).astype(np.float32), weight), weight == 0
 
 
 def deep_tiff(codes: np.ndarray, **options: Any) -> bytes:
     buffer = io.BytesIO()
-    imwrite(buffer, codes, photometric="rgb" if codes.ndim == 3 else "minisblack", **options)
+    imwrite(buffer, codes, **{"photometric": "rgb" if codes.ndim == 3 else "minisblack", **options})
     return buffer.getvalue()
+
+
+GREY_ALPHA: dict[str, Any] = {
+    "photometric": "minisblack",
+    "planarconfig": "contig",
+    "extrasamples": ["unassalpha"],
+}
+
+
+def deep_grey_alpha(**options: Any) -> bytes:
+    return deep_tiff(noise(9, 14, 2, dtype=np.uint16), **GREY_ALPHA, **options)
 
 
 LOSSLESS: dict[str, Callable[[], bytes]] = {
@@ -71,6 +82,10 @@ LOSSLESS: dict[str, Callable[[], bytes]] = {
     "tiff cmyk": lambda: saved(Image.fromarray(noise(9, 14, 4), mode="CMYK"), "TIFF"),
     "tiff grey 16": lambda: deep_tiff(noise(9, 14, dtype=np.uint16)),
     "tiff grey 16 big-endian": lambda: deep_tiff(noise(9, 14, dtype=np.uint16), byteorder=">"),
+    "tiff grey alpha 16": lambda: deep_grey_alpha(),
+    "tiff grey alpha 16 big-endian": lambda: deep_grey_alpha(byteorder=">"),
+    "tiff grey alpha 16 deflated": lambda: deep_grey_alpha(compression="zlib", predictor=True),
+    "tiff grey alpha 16 deflated big-endian": lambda: deep_grey_alpha(compression="zlib", byteorder=">"),
     "tiff rgb 16": lambda: deep_tiff(noise(9, 14, 3, dtype=np.uint16)),
     "tiff rgb 16 big-endian": lambda: deep_tiff(noise(9, 14, 3, dtype=np.uint16), byteorder=">"),
     "tiff rgb 16 deflated": lambda: deep_tiff(noise(9, 14, 3, dtype=np.uint16), compression="zlib"),
@@ -86,7 +101,7 @@ def test_outside_the_mask_a_lossless_file_keeps_every_bit_and_its_kind(kind: str
     photo = read(LOSSLESS[kind]())
     assert ("16" in kind) == (photo.codes.dtype == np.uint16)
     changed, outside = halved(photo)
-    again = read(changed.encode())
+    again = read(encode_photo(changed))
     assert again.format == photo.format
     assert again.codes.dtype == photo.codes.dtype
     assert np.array_equal(again.codes, changed.codes)
@@ -103,9 +118,29 @@ def test_16_bit_files_are_read_as_other_libraries_wrote_them() -> None:
         assert np.array_equal(read(deep_tiff(codes, **options)).codes, codes)
 
 
+@pytest.mark.parametrize("options", [{}, {"byteorder": ">"}, {"compression": "zlib"}, {"tile": (16, 16)}])
+def test_16_bit_grey_with_alpha_is_read_and_written_as_other_libraries_do(options: dict[str, Any]) -> None:
+    codes = noise(21, 37, 2, dtype=np.uint16)
+    photo = read(deep_tiff(codes, **GREY_ALPHA, **options))
+    assert photo.alpha is not None
+    assert np.array_equal(photo.codes[..., 0], codes[..., 0])
+    assert np.array_equal(photo.alpha, codes[..., 1])
+    with TiffFile(io.BytesIO(encode_photo(photo))) as file:
+        assert np.array_equal(file.asarray(), codes)
+    with pytest.raises(UnidentifiedImageError):  # Pillow itself is as it was
+        Image.open(io.BytesIO(encode_photo(photo)))
+
+
+def test_the_first_page_of_16_bit_grey_with_alpha_is_taken() -> None:
+    pages = noise(3, 9, 14, 2, dtype=np.uint16)
+    photo = read(deep_tiff(pages, **GREY_ALPHA))
+    assert np.array_equal(photo.codes[..., 0], pages[0, ..., 0])
+    assert "3 frames" in photo.notes[0]
+
+
 def test_16_bit_tiff_is_written_as_other_libraries_read_it() -> None:
     codes = noise(11, 7, 3, dtype=np.uint16)
-    written = read(deep_tiff(codes)).encode()
+    written = encode_photo(read(deep_tiff(codes)))
     with TiffFile(io.BytesIO(written)) as file:
         assert getattr(file.pages[0], "photometric", None) == 2
         assert np.array_equal(file.asarray(), codes)
@@ -136,7 +171,7 @@ def test_orientation_is_applied_and_then_reset(kind: str, orientation: int) -> N
     photo = read(data)
     assert (photo.height, photo.width) == expected.shape[:2]
     assert np.array_equal(photo.codes, expected)
-    with Image.open(io.BytesIO(photo.encode())) as written:
+    with Image.open(io.BytesIO(encode_photo(photo))) as written:
         assert written.size == (photo.width, photo.height)
         assert written.getexif().get(0x0112, 1) == 1
         assert written.getexif()[0x010F] == "Maker"
@@ -152,7 +187,7 @@ def test_exif_keeps_its_bytes_but_for_orientation_sides_and_thumbnail() -> None:
         before = image.info["exif"]
     differing = sum(a != b for a, b in zip(before, photo.metadata.exif, strict=True))
     assert 0 < differing <= 5
-    with Image.open(io.BytesIO(photo.encode())) as written:
+    with Image.open(io.BytesIO(encode_photo(photo))) as written:
         inner = written.getexif().get_ifd(0x8769)
         assert inner[0x927C] == b"maker's own bytes"
         assert (inner[0xA002], inner[0xA003]) == written.size
@@ -162,10 +197,10 @@ def test_exif_keeps_its_bytes_but_for_orientation_sides_and_thumbnail() -> None:
 def test_profile_xmp_and_resolution_survive(kind: str) -> None:
     xmp = b'<x:xmpmeta xmlns:x="adobe:ns:meta/"><a tiff:Orientation="1">a title</a></x:xmpmeta>'
     source = read(saved(Image.fromarray(smooth()), "JPEG", icc_profile=DISPLAY_P3, xmp=xmp, dpi=(300, 300)))
-    again = read(source.encode(kind))
+    again = read(encode_photo(source, kind))
     assert again.metadata.icc == DISPLAY_P3
     assert again.metadata.xmp == xmp
-    third = read(again.encode())
+    third = read(encode_photo(again))
     assert third.metadata.xmp == xmp
     if kind in ("JPEG", "PNG", "TIFF"):
         assert third.metadata.dpi == pytest.approx((300, 300), abs=0.1)
@@ -175,11 +210,11 @@ def test_iptc_of_a_jpeg_and_text_of_a_png_survive() -> None:
     segment = b"Photoshop 3.0\0caption of an agency"
     extra = struct.pack(">BBH", 255, 0xED, 2 + len(segment)) + segment
     photo = read(saved(Image.fromarray(smooth()), "JPEG", extra=extra))
-    assert segment in photo.encode()
+    assert segment in encode_photo(photo)
     text = PngInfo()
     text.add_text("Title", "a bridge")
     with Image.open(
-        io.BytesIO(read(saved(Image.fromarray(smooth()), "PNG", pnginfo=text)).encode())
+        io.BytesIO(encode_photo(read(saved(Image.fromarray(smooth()), "PNG", pnginfo=text))))
     ) as image:
         assert image.info["Title"] == "a bridge"
 
@@ -210,7 +245,7 @@ def test_a_result_comes_back_in_the_photos_own_profile(profile: bytes, deep: boo
     photo = replace(source, metadata=replace(source.metadata, icc=profile))
     everywhere = np.ones((photo.height, photo.width), np.float32)
     wanted = photo.pixels * 0.8 + 0.1
-    again = read(photo.composed(wanted, everywhere).encode())
+    again = read(encode_photo(photo.composite(wanted, everywhere)))
     within = ((photo.pixels > 0) & (photo.pixels < 1)).all(axis=2)  # colours beyond sRGB stay beyond it
     assert within.mean() > 0.5
     assert np.abs(again.pixels - wanted)[within].max() < (3e-4 if deep else 0.015)
@@ -220,13 +255,13 @@ def test_a_result_comes_back_in_the_photos_own_profile(profile: bytes, deep: boo
 def test_a_result_that_changes_nothing_changes_no_code_value(profile: bytes) -> None:
     photo = read(saved(Image.fromarray(noise(40, 40, 3)), "PNG", icc_profile=profile))
     everywhere = np.ones((40, 40), np.float32)
-    assert np.array_equal(photo.composed(photo.pixels, everywhere).codes, photo.codes)
+    assert np.array_equal(photo.composite(photo.pixels, everywhere).codes, photo.codes)
 
 
 def test_grey_with_a_profile_of_its_own_stays_grey() -> None:
     photo = read(saved(Image.fromarray(noise(20, 20)), "PNG", icc_profile=GREY_GAMMA))
     changed, outside = halved(photo)
-    again = read(changed.encode())
+    again = read(encode_photo(changed))
     assert again.codes.shape == (20, 20, 1)
     assert again.metadata.icc == GREY_GAMMA
     assert np.array_equal(again.codes[outside], photo.codes[outside])
@@ -249,12 +284,12 @@ def test_cmyk_is_seen_in_colour_and_written_as_cmyk() -> None:
     white = np.ones_like(photo.pixels)
     weight = np.zeros((16, 16), np.float32)
     weight[:8] = 1
-    again = read(photo.composed(white, weight).encode())
+    again = read(encode_photo(photo.composite(white, weight)))
     assert np.array_equal(again.codes[8:], inks[8:])
     assert (again.codes[:8] == 0).all()  # no ink
-    with Image.open(io.BytesIO(photo.encode("JPEG"))) as image:
+    with Image.open(io.BytesIO(encode_photo(photo, "JPEG"))) as image:
         assert image.mode == "CMYK"
-    assert read(photo.encode("PNG")).codes.shape == (16, 16, 3)
+    assert read(encode_photo(photo, "PNG")).codes.shape == (16, 16, 3)
 
 
 def test_a_palette_becomes_the_colours_that_it_names() -> None:
@@ -262,7 +297,7 @@ def test_a_palette_becomes_the_colours_that_it_names() -> None:
     expected = np.asarray(image.convert("RGB"))
     photo = read(saved(image, "PNG"))
     changed, outside = halved(photo)
-    assert np.array_equal(read(changed.encode()).codes[outside], expected[outside])
+    assert np.array_equal(read(encode_photo(changed)).codes[outside], expected[outside])
     image.info["transparency"] = 3
     clear = read(saved(image, "PNG", transparency=3))
     assert clear.alpha is not None
@@ -275,7 +310,7 @@ def test_a_jpeg_keeps_its_tables_and_subsampling_and_changes_little() -> None:
         data = saved(image, "JPEG", quality=quality, subsampling=subsampling, progressive=progressive)
         photo = read(data)
         changed, outside = halved(photo)
-        written = changed.encode()
+        written = encode_photo(changed)
         with Image.open(io.BytesIO(data)) as before, Image.open(io.BytesIO(written)) as after:
             assert isinstance(before, JpegImagePlugin.JpegImageFile)
             assert isinstance(after, JpegImagePlugin.JpegImageFile)
@@ -286,7 +321,7 @@ def test_a_jpeg_keeps_its_tables_and_subsampling_and_changes_little() -> None:
         far[:, : 32 + 16] = False  # blocks that the mask cuts do change
         difference = np.abs(read(written).codes[far].astype(int) - photo.codes[far])
         assert difference.max() <= 2
-        with Image.open(io.BytesIO(changed.encode(quality=30))) as worse:
+        with Image.open(io.BytesIO(encode_photo(changed, quality=30))) as worse:
             assert isinstance(worse, JpegImagePlugin.JpegImageFile)
             assert worse.quantization[0][63] > 100
 
@@ -298,28 +333,28 @@ def test_the_first_frame_of_an_animation_is_taken_and_said(tmp_path: Path) -> No
         assert photo.notes == ("it has 3 frames or pages, of which the first was taken",)
         if kind != "AVIF":
             assert np.array_equal(photo.codes, np.asarray(frames[0]))
-        assert read(photo.encode()).notes == ()
+        assert read(encode_photo(photo)).notes == ()
 
 
 def test_what_a_format_cannot_hold_is_made_what_it_can() -> None:
     photo = read(encode_deep_png(noise(9, 14, 4, dtype=np.uint16)))
     for kind in ("JPEG", "WEBP", "BMP", "AVIF"):
-        again = read(photo.encode(kind))
+        again = read(encode_photo(photo, kind))
         assert again.format == kind
         assert again.codes.dtype == np.uint8
     clear = saved(Image.new("RGBA", (8, 8), (10, 20, 30, 0)), "PNG")
-    assert (read(read(clear).encode("JPEG")).codes > 250).all()
+    assert (read(encode_photo(read(clear), "JPEG")).codes > 250).all()
     grey = read(saved(Image.fromarray(noise(9, 14)), "PNG"))
-    assert read(grey.encode("WEBP", 100)).codes.shape == (9, 14, 3)
-    assert read(grey.encode("JPEG")).codes.shape == (9, 14, 1)
+    assert read(encode_photo(grey, "WEBP", 100)).codes.shape == (9, 14, 3)
+    assert read(encode_photo(grey, "JPEG")).codes.shape == (9, 14, 1)
 
 
 def test_pil_gets_the_picture_with_its_metadata() -> None:
     photo = read(saved(Image.fromarray(smooth()), "PNG", icc_profile=DISPLAY_P3))
-    image = photo.to_pil()
+    image = to_pil(photo)
     assert np.array_equal(np.asarray(image), smooth())
     assert image.info["icc_profile"] == DISPLAY_P3
-    assert read(encode_deep_png(noise(4, 5, 3, dtype=np.uint16))).to_pil().mode == "RGB"
+    assert to_pil(read(encode_deep_png(noise(4, 5, 3, dtype=np.uint16)))).mode == "RGB"
 
 
 def test_extreme_shapes(tmp_path: Path) -> None:
@@ -328,9 +363,9 @@ def test_extreme_shapes(tmp_path: Path) -> None:
         path = tmp_path / "photo.png"
         Image.fromarray(codes).save(path)
         changed, outside = halved(read(path))
-        assert np.array_equal(read(changed.encode()).codes[outside], codes[outside])
+        assert np.array_equal(read(encode_photo(changed)).codes[outside], codes[outside])
     with pytest.raises(ValueError, match="cannot be written as WEBP"):
-        read(saved(Image.fromarray(noise(10, 40_000, 3)), "PNG")).encode("WEBP")
+        encode_photo(read(saved(Image.fromarray(noise(10, 40_000, 3)), "PNG")), "WEBP")
 
 
 def bomb() -> bytes:
@@ -410,11 +445,11 @@ def test_any_size_mode_and_depth_is_bit_exact_outside(
     values = rng.integers(0, np.iinfo(dtype).max, (height, width, channels), dtype=dtype, endpoint=True)
     alpha = values[..., -1] if channels in (2, 4) else None
     photo = Photo(values[..., : 1 if channels < 3 else 3], alpha, kind, Metadata(icc=profile))
-    photo = read(photo.encode())
+    photo = read(encode_photo(photo))
     assert photo.metadata.icc == profile
     weight = (rng.random((height, width)) * (rng.random((height, width)) > 0.5)).astype(np.float32)
     result = rng.random((height, width, 3)).astype(np.float32)
-    again = read(photo.composed(result, weight).encode())
+    again = read(encode_photo(photo.composite(result, weight)))
     assert again.codes.shape == photo.codes.shape
     assert again.codes.dtype == dtype
     assert np.array_equal(again.codes[weight == 0], photo.codes[weight == 0])

@@ -16,6 +16,11 @@ def squares(*places: tuple[int, int, int], size: tuple[int, int] = (100, 200)) -
     [
         np.array([[0, 255]], np.uint8),
         np.array([[0, 1]], np.uint8),
+        np.array([[0, 100]], np.uint8),  # a dark grey
+        np.array([[0, 127]], np.uint8),
+        np.array([[0, 20_000]], np.uint16),
+        np.array([[[0, 0, 0], [255, 0, 0]]], np.uint8),  # painted in red
+        np.array([[[0, 0, 0], [1, 1, 1]]], np.uint8),
         np.array([[False, True]]),
         np.array([[0, 65535]], np.uint16),
         np.array([[0.0, 1.0]]),
@@ -36,6 +41,16 @@ def test_a_mask_of_another_size_fits_and_stays_soft() -> None:
     assert mask[0, -1] == pytest.approx(128 / 255, abs=1e-3)
     floats = masks.as_mask(np.array([[0, 128], [0, 255]], np.float64), 40, 60)
     assert np.array_equal(floats, mask)
+
+
+def test_a_mask_of_several_levels_keeps_them() -> None:
+    levels = np.array([[0, 64, 128, 255]], np.uint8)
+    np.testing.assert_allclose(masks.as_mask(levels, 1, 4), levels / 255, atol=1e-6)
+    dark = np.array([[0, 30, 60, 120]], np.uint8)
+    np.testing.assert_allclose(masks.as_mask(dark, 1, 4), dark / 120, atol=1e-6)
+    faint = np.array([[0, 0.1, 0.4]])  # probabilities
+    np.testing.assert_allclose(masks.as_mask(faint, 1, 3), faint, atol=1e-6)
+    assert not masks.as_mask(np.zeros((4, 4), np.uint8), 4, 4).any()
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
-"""Photos: read as displayed, composed at their own depth and in their own profile, written as they were."""
+"""Photos: read as displayed, changed at their own bit depth and in their own profile, and written."""
 
 from deshadow.photo.formats import format_of
 from deshadow.photo.photo import Photo
 from deshadow.photo.reading import read, read_image
+from deshadow.photo.writing import encode_photo, to_pil
 
-__all__ = ["Photo", "format_of", "read", "read_image"]
+__all__ = ["Photo", "encode_photo", "format_of", "read", "read_image", "to_pil"]

@@ -1,16 +1,18 @@
 """16 bits for each channel, in PNG and TIFF.
 
-Pillow decodes such files in C, but keeps the high byte of colours alone. It has an unpacker for either byte
-order, though: read in the wrong order, a picture is that of its low bytes, and both together are exact. So no
-library of tens of megabytes (imagecodecs 26, OpenCV 61), no system library (pyvips) and no decoder in Python
-(pypng takes minutes for a photo) is needed to read; what is written is a few lines over zlib.
+Pillow decodes such files in C, but keeps only the high byte of each colour. It can unpack either byte order,
+though: read in the wrong order, it keeps the low bytes, and both readings together are exact. So reading
+needs no library of tens of megabytes (imagecodecs 26, OpenCV 61), no system library (pyvips) and no decoder
+in Python (pypng takes minutes for a photo). Writing is a few lines over zlib.
 """
 
 import io
 import struct
 import sys
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -22,22 +24,50 @@ from deshadow.photo.exif import STRUCTURE
 _PNG_BEGINNING = b"\x89PNG\r\n\x1a\n"
 _PNG_COLOURS = {1: 0, 2: 4, 3: 2, 4: 6}  # channels, alpha included → the colour type of the header
 _WRONG = {"L": "B", "B": "L", "N": "B" if sys.byteorder == "little" else "L"}
+_BITS = 258  # the TIFF tag of the bits of each channel
+_GREY_ALPHA = {
+    (order, 1, (1,), 1, (16, 16), (2,)): ("RGBA", "RGBA")
+    for order in (TiffImagePlugin.II, TiffImagePlugin.MM)
+}
+"""Byte order, grey, integers, bit order, bits, straight alpha → mode, raw mode; entries of Pillow's table."""
+_OPENING = Lock()
 _ROWS = 128
-_LEVEL = 4  # of zlib: half the time of 6, for photos of the same size within a hundredth
+_LEVEL = 4  # of zlib: takes half the time of 6, and the files are as small within 1 %
+
+
+@contextmanager
+def allow_grey_alpha() -> Iterator[None]:
+    """Let Pillow open TIFFs of 16-bit grey with alpha, which it refuses otherwise; `read_deep` reads them.
+
+    Pillow takes the four bytes of a pixel for those of 8-bit RGBA. Only one thread at a time may open them.
+    """
+    with _OPENING:
+        TiffImagePlugin.OPEN_INFO.update(_GREY_ALPHA)
+        try:
+            yield
+        finally:
+            for key in _GREY_ALPHA:
+                del TiffImagePlugin.OPEN_INFO[key]
 
 
 def is_deep(image: ImageFile.ImageFile) -> bool:
     """Whether an opened, not yet loaded picture has 16 bits for each of several channels."""
+    if _is_grey_alpha_tiff(image):
+        return True
     return bool(image.tile) and ";16" in _raw_mode(image) and not image.mode.startswith("I")
 
 
 def read_deep(data: bytes, formats: Iterable[str]) -> NDArray[np.uint16]:
     """(H, W, C) of a PNG or TIFF for which `is_deep` holds, alpha last."""
-    image = _decoded(data, formats, lambda raw: "RGBA" if raw == "LA;16B" else raw)
+    image = _decode(data, formats, lambda raw: "RGBA" if raw == "LA;16B" else raw)
     high = np.asarray(image)
     if image.info.get("deshadow_raw") == "LA;16B":  # decoded as four bytes, which are two channels
         return np.ascontiguousarray(high).view(">u2").astype(np.uint16)
-    low = np.asarray(_decoded(data, formats, lambda raw: raw[:-1] + _WRONG[raw[-1]]))
+    if _is_grey_alpha_tiff(image):  # likewise; libtiff, which decompresses, gives the machine's byte order
+        stored = image.info.get("compression") == "raw"
+        order = ">u2" if stored and data.startswith(TiffImagePlugin.MM) else "<u2" if stored else "=u2"
+        return np.ascontiguousarray(high).view(order).astype(np.uint16)
+    low = np.asarray(_decode(data, formats, lambda raw: raw[:-1] + _WRONG[raw[-1]]))
     joined = high.astype(np.uint16)
     joined <<= 8
     joined |= low
@@ -116,7 +146,7 @@ def encode_tiff(codes: NDArray[Any], alpha: bool, tags: dict[int, Any], exif: by
     return buffer.getvalue() + body
 
 
-def _decoded(data: bytes, formats: Iterable[str], raw_mode: Callable[[str], str]) -> ImageFile.ImageFile:
+def _decode(data: bytes, formats: Iterable[str], raw_mode: Callable[[str], str]) -> ImageFile.ImageFile:
     image = Image.open(io.BytesIO(data), formats=list(formats))
     raw = _raw_mode(image)
     image.tile = [
@@ -128,6 +158,10 @@ def _decoded(data: bytes, formats: Iterable[str], raw_mode: Callable[[str], str]
     image.info["deshadow_raw"] = raw
     image.load()
     return image
+
+
+def _is_grey_alpha_tiff(image: ImageFile.ImageFile) -> bool:
+    return isinstance(image, TiffImagePlugin.TiffImageFile) and image.tag_v2.get(_BITS) == (16, 16)
 
 
 def _raw_mode(image: ImageFile.ImageFile) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from deshadow.photo import Photo, read, read_image
+from deshadow.photo import Photo, encode_photo, read, read_image, to_pil
 from deshadow.photo.profile import open_profile
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def open_picture(image: Any) -> Opened:
         return _opened_bytes(bytes(image))
     if isinstance(image, str | Path):
         photo = read(Path(image))
-        return Opened((photo.pixels,), lambda changes: _composed(photo, changes[0]).to_pil())
+        return Opened((photo.pixels,), lambda changes: to_pil(_composite(photo, changes[0])))
     if isinstance(image, Image.Image):
         return _opened_image(image)
     if isinstance(image, np.ndarray):
@@ -96,15 +96,15 @@ def is_tensor(image: object) -> bool:
     return torch is not None and isinstance(image, torch.Tensor)
 
 
-def _composed(photo: Photo, change: Change | None) -> Photo:
-    return photo if change is None else photo.composed(*change)
+def _composite(photo: Photo, change: Change | None) -> Photo:
+    return photo if change is None else photo.composite(*change)
 
 
 def _opened_bytes(data: bytes) -> Opened:
     photo = read(data)
 
     def finish(changes: Sequence[Change | None]) -> bytes:
-        return data if changes[0] is None else photo.composed(*changes[0]).encode()
+        return data if changes[0] is None else encode_photo(photo.composite(*changes[0]))
 
     return Opened((photo.pixels,), finish)
 
@@ -113,7 +113,7 @@ def _opened_image(image: Image.Image) -> Opened:
     photo = read_image(image)
 
     def finish(changes: Sequence[Change | None]) -> Image.Image:
-        result = _composed(photo, changes[0]).to_pil()
+        result = to_pil(_composite(photo, changes[0]))
         result.info = {**image.info, **result.info}
         if result.mode != image.mode:
             result.info.pop("transparency", None)  # it is in the alpha now
@@ -133,7 +133,7 @@ def _opened_array(array: NDArray[Any]) -> tuple[Floats, Callable[[Change | None]
 
         def finish(change: Change | None) -> NDArray[Any]:
             result = values.copy()
-            result[..., :colours] = _composed(photo, change).codes
+            result[..., :colours] = _composite(photo, change).codes
             return result.reshape(array.shape)
 
         return photo.pixels, finish

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from deshadow.photo.profile import PLAIN, Profile, open_profile
 
@@ -86,12 +85,12 @@ class Photo:
             )
         return pixels
 
-    def composed(self, result: Floats, weight: Floats) -> "Photo":
-        """The photo with a result (H, W, 3), sRGB in [0, 1], laid over it by a weight (H, W) in [0, 1].
+    def composite(self, result: Floats, weight: Floats) -> "Photo":
+        """The photo with a result (H, W, 3), sRGB in [0, 1], over it, mixed by a weight (H, W) in [0, 1].
 
         Where the weight is 0 the code values stay as they are. Elsewhere the change from the photo to the
-        result is what goes through the profile and is added: colours that sRGB cannot hold and the rounding
-        of profiles cancel, so a result that changes nothing changes no code value.
+        result is converted to the photo's profile and added. So colours outside sRGB are kept, and a result
+        equal to the photo changes no code value.
         """
         if result.shape != (self.height, self.width, 3) or weight.shape != (self.height, self.width):
             raise ValueError(
@@ -116,26 +115,6 @@ class Photo:
                 changed = old + share * (change * self.top)
             part[touched] = changed.round().clip(0, self.top).astype(codes.dtype)
         return replace(self, codes=codes)
-
-    def encode(self, format: str | None = None, quality: int | None = None) -> bytes:  # noqa: A002
-        """The file's bytes, in the photo's own format or another, with all that belongs to the photo."""
-        from deshadow.photo.writing import encode
-
-        return encode(self, format, quality)
-
-    def to_pil(self) -> Image.Image:
-        """The picture for Pillow, with profile and metadata; 16-bit colours, which it lacks, as 8 bits."""
-        from deshadow.photo.writing import as_image
-
-        info: dict[str, Any] = {
-            "icc_profile": self.metadata.icc,
-            "exif": self.metadata.exif,
-            "xmp": self.metadata.xmp,
-            "dpi": self.metadata.dpi,
-        }
-        image = as_image(self.codes, self.alpha)
-        image.info.update({key: value for key, value in info.items() if value})
-        return image
 
     @property
     def _profile(self) -> Profile:

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image, ImageFile, JpegImagePlugin, UnidentifiedImageError
+from PIL import Image, ImageFile, JpegImagePlugin, TiffImagePlugin, UnidentifiedImageError
 
-from deshadow.photo.deep import is_deep, png_chunks, read_deep
+from deshadow.photo.deep import allow_grey_alpha, is_deep, png_chunks, read_deep
 from deshadow.photo.exif import ORIENTATION, STRUCTURE, upright, upright_xmp
 from deshadow.photo.formats import is_heif, is_raw
 from deshadow.photo.photo import Codes, Coding, Metadata, Photo
@@ -89,6 +89,16 @@ def _bytes_of(path: Path) -> bytes:
 
 
 def _read_common(data: bytes) -> Photo:
+    try:
+        return _decode(data)
+    except UnidentifiedImageError:
+        if not data.startswith((TiffImagePlugin.II, TiffImagePlugin.MM)):
+            raise
+    with allow_grey_alpha():
+        return _decode(data)
+
+
+def _decode(data: bytes) -> Photo:
     with Image.open(io.BytesIO(data), formats=list(KNOWN)) as image:
         kind = {"MPO": "JPEG", "DIB": "BMP"}.get(image.format or "", image.format or "")
         notes = _frames(image, kind)

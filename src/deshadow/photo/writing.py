@@ -19,11 +19,11 @@ _JPEG_QUALITY = 95  # of a JPEG made from another format
 _MOST_IN_SEGMENT = 65_000  # bytes that a segment of a JPEG holds
 
 
-def encode(photo: Photo, format: str | None = None, quality: int | None = None) -> bytes:  # noqa: A002
+def encode_photo(photo: Photo, format: str | None = None, quality: int | None = None) -> bytes:  # noqa: A002
     """The file's bytes, in the photo's own format (a raw photo: TIFF) or another.
 
-    What the format cannot hold is made what it can: CMYK becomes sRGB, 16 bits 8, and what is transparent
-    white. A JPEG is packed with the tables and the subsampling of the input unless a quality is given.
+    What the format cannot hold is converted: CMYK to sRGB, 16 bits to 8, and transparent pixels to white. A
+    JPEG keeps the quantisation tables and the subsampling of the input unless a quality is given.
     """
     kind = FORMATS.get((format or written_format(photo)).upper())
     if kind is None:
@@ -48,6 +48,19 @@ def encode(photo: Photo, format: str | None = None, quality: int | None = None) 
 def written_format(photo: Photo) -> str:
     """The photo's own format, or TIFF for a raw photo."""
     return "TIFF" if photo.format == "RAW" else photo.format
+
+
+def to_pil(photo: Photo) -> Image.Image:
+    """The picture for Pillow, with profile and metadata; Pillow has no 16-bit colours, they become 8 bits."""
+    info: dict[str, Any] = {
+        "icc_profile": photo.metadata.icc,
+        "exif": photo.metadata.exif,
+        "xmp": photo.metadata.xmp,
+        "dpi": photo.metadata.dpi,
+    }
+    image = as_image(photo.codes, photo.alpha)
+    image.info.update({key: value for key, value in info.items() if value})
+    return image
 
 
 def as_image(codes: Codes, alpha: Codes | None) -> Image.Image:

@@ -13,7 +13,7 @@ import numpy as np
 from PIL import Image
 from rich.console import Console
 
-from deshadow.photo import Photo, format_of, read
+from deshadow.photo import Photo, encode_photo, format_of, read
 from deshadow.photo.inputs import open_mask
 from deshadow.photo.writing import written_format
 from deshadow.removal import sheets
@@ -96,12 +96,12 @@ def process(
 
         relit = remover.relight(photo.pixels, selection, seeded, progress)
         if relit is None:
-            copy = data if kind == photo.format else photo.encode(kind, request.quality)
+            copy = data if kind == photo.format else encode_photo(photo, kind, request.quality)
             copied = _deliver(job.output, copy)
             seconds = time.monotonic() - began
             return replace(known, state="no shadow", outputs=(copied,), seconds=seconds)
-        result = photo.composed(relit.pixels, relit.weight)
-        packed = result.encode(kind, request.quality)
+        result = photo.composite(relit.pixels, relit.weight)
+        packed = encode_photo(result, kind, request.quality)
         place = job.output if request.variants == 1 else job.beside(_numbered(job, number))
         written.append(_deliver(place, packed))
         if number == 0:

@@ -1,5 +1,7 @@
 """Masks: a picture of any type as a mask, and the connected shadows in it."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
@@ -14,31 +16,35 @@ Labels = NDArray[np.int32]
 """(H, W): 0 outside, 1, 2, … for each shadow, from the largest."""
 
 _LABELLED = 1024
-"""Longer side at which shadows are told apart: what touches there is one."""
+"""Longer side of the picture in which shadows are told apart: those that touch there are one."""
 _SPECK = 0.0005
-"""Share of the picture below which a shadow is a speck."""
+"""A smaller share of the picture is a speck, not a shadow."""
 _BEYOND = 0.5
-"""By which floats may lie beyond 0 and 1, as those do that were resized."""
+"""Floats may lie beyond 0 and 1 by so much, as they do after resizing."""
 
 
 def as_mask(values: NDArray[np.generic], height: int, width: int, invert: bool = False) -> Mask:
     """(h, w) or (h, w, C) of any type → (height, width) in [0, 1].
 
-    Numbers up to 1 are taken as such, larger ones by the range of 8 or 16 bits that they fit. Several
-    channels are averaged; a second or a fourth is taken as opacity.
+    Floats up to 1 are taken as they are, other numbers as 8 or 16 bits, by their size. Where no value is
+    brighter than half of white (masks of 0 and 1, or of a dark grey), the brightest value counts as white.
+    Colours are averaged; the last of two or four channels is the opacity.
     """
-    if values.ndim == 3 and 0 not in values.shape:
-        values = _flattened(values)
-    if values.ndim != 2 or 0 in values.shape:
-        raise ValueError(f"a mask is a grey picture, (height, width), not of the shape {values.shape}")
-    mask = resize(_unit(values), height, width, Image.Resampling.BILINEAR).clip(0, 1)
+    if values.ndim not in (2, 3) or 0 in values.shape:
+        raise ValueError(f"a mask must be a grey picture, (height, width), not of the shape {values.shape}")
+    _check(values)
+    if values.ndim == 3 and values.shape[2] in (2, 4):
+        mask = _scale(_average(values[..., :-1])) * _scale(values[..., -1])
+    else:
+        mask = _scale(_average(values) if values.ndim == 3 else values)
+    mask = resize(mask, height, width, Image.Resampling.BILINEAR).clip(0, 1)
     return 1 - mask if invert else mask
 
 
 def label_shadows(mask: Mask, threshold: float = 0.5) -> Labels:
-    """(H, W) → the connected shadows, numbered from the largest; specks are dropped.
+    """(H, W) → (H, W): the connected shadows, numbered from the largest; specks are dropped.
 
-    They are told apart at a reduced size; their outlines are those of the mask.
+    They are told apart in a downscaled mask; their outlines are those of the mask itself.
     """
     height, width = mask.shape
     inside = mask > threshold
@@ -53,36 +59,42 @@ def label_shadows(mask: Mask, threshold: float = 0.5) -> Labels:
     numbers[order] = np.arange(1, len(order) + 1)
     labels = numbers[found]
     if small != mask.shape:
-        labels = _enlarged(labels, height, width)
+        labels = _upscale(labels, height, width)
     return np.where(inside, labels, np.int32(0))
 
 
-def _flattened(values: NDArray[np.generic]) -> NDArray[np.generic]:
-    channels = values.shape[2]
-    if channels in (2, 4):
-        grey = _unit(values[..., :-1]).mean(axis=2)
-        return np.asarray(grey * _unit(values[..., -1]))
-    return np.asarray(_unit(values).mean(axis=2))
-
-
-def _unit(values: NDArray[np.generic]) -> Mask:
+def _check(values: NDArray[np.generic]) -> None:
     if values.dtype == bool:
-        return values.astype(np.float32)
+        return
     if not np.issubdtype(values.dtype, np.integer) and not np.issubdtype(values.dtype, np.floating):
-        raise ValueError(f"a mask holds numbers, not {values.dtype}")
-    least, most = float(values.min()), float(values.max())
-    if not np.isfinite([least, most]).all():
+        raise ValueError(f"a mask must hold numbers, not {values.dtype}")
+    if not np.isfinite([float(values.min()), float(values.max())]).all():
         raise ValueError("the mask has values that are not finite numbers (NaN or infinity)")
-    if least < -_BEYOND:
-        raise ValueError("a mask has no values below 0")
-    top = 1 if most <= 1 + _BEYOND else 255 if most <= 255 else max(65535, most)
+    if float(values.min()) < -_BEYOND:
+        raise ValueError("the mask has values below 0")
+
+
+def _average(values: NDArray[Any]) -> NDArray[Any]:
+    """(h, w, C) → (h, w): the mean of the channels, of integers rounded up: red of 1 is not black."""
+    if not np.issubdtype(values.dtype, np.integer):
+        return np.asarray(values.mean(axis=2, dtype=np.float32))
+    return np.asarray(np.ceil(values.mean(axis=2)).astype(np.int64))
+
+
+def _scale(values: NDArray[Any]) -> Mask:
+    """Numbers of any range → [0, 1]."""
+    brightest = float(values.max())
+    white = 1.0
+    if brightest > 1 + _BEYOND:
+        white = 255.0 if brightest <= 255 else max(65535.0, brightest)
+        white = white if brightest > white / 2 else brightest
     mask = values.astype(np.float32)
-    mask /= np.float32(top)
+    mask /= np.float32(white)
     return mask.clip(0, 1, out=mask)
 
 
-def _enlarged(labels: Labels, height: int, width: int) -> Labels:
-    """Each pixel takes its small pixel's number; just beyond a shadow, that of the shadow beside it."""
+def _upscale(labels: Labels, height: int, width: int) -> Labels:
+    """Labels at a larger size; a pixel just outside a small shadow takes the number of that shadow."""
     grown = morphology.dilate(labels.astype(np.float32), 1).astype(np.int32)
     grown = np.where(labels > 0, labels, grown)
     rows, columns = (

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from numpy.typing import NDArray
 
 from deshadow.image.filters import Field
+from deshadow.photo import inputs
 from deshadow.removal import detect, masks
 from deshadow.removal.masks import Labels
 from deshadow.removal.modes import Progress, Report, composite, quick, removal
@@ -156,8 +157,6 @@ class Remover:
         `mask` is any of these, 1 (or 255) in the shadow. The options are the fields of
         `deshadow.removal.options.RemovalOptions`.
         """
-        from deshadow.photo import inputs
-
         parsed = parse_options(options)
 
         def change(pixels: Field, own: NDArray[Any] | None) -> inputs.Change | None:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
 from deshadow.image.sheets import Card, draw_sheet, fade_outside, fit, outline
-from deshadow.photo import read_image
+from deshadow.photo import encode_photo, read_image
 
 Floats = NDArray[np.float32]
 Labels = NDArray[np.int32]
@@ -58,7 +58,7 @@ def reduced(picture: Floats, side: int) -> Image.Image:
 
 def packed(image: Image.Image, kind: str = "PNG") -> bytes:
     """The bytes of a file of any format that photos can be written in."""
-    return read_image(image).encode(kind, _QUALITY)
+    return encode_photo(read_image(image), kind, _QUALITY)
 
 
 def _codes(picture: Floats) -> NDArray[np.uint8]:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from deshadow.photo import Photo
+from deshadow.photo import Photo, encode_photo
 from deshadow.removal.modes import Progress
 from deshadow.removal.options import RemovalOptions
 from deshadow.removal.remover import RemovalResult
@@ -102,12 +102,12 @@ def _remove(
         result = RemovalResult(start, nowhere, nowhere)
     weight, changed = result.weight, result.weight > 0
     if base is None:
-        composed = photo.composed(result.pixels, weight)
+        composed = photo.composite(result.pixels, weight)
     else:
         changed |= base.expand(photo.height, photo.width)
-        composed = photo.composed(result.composite(start), changed.astype(np.float32))
+        composed = photo.composite(result.composite(start), changed.astype(np.float32))
     del photo, start, result, selection  # large, and no longer needed
-    job.bytes += write_private(job.file("result"), composed.encode())
+    job.bytes += write_private(job.file("result"), encode_photo(composed))
     if request.keep:
         task.check()
         job.bytes += write_private(job.file("layer"), Layer.crop(composed.pixels, changed).to_bytes())
