@@ -9,7 +9,7 @@ from random_models import SMALL, random_model
 from torch.utils.flop_counter import FlopCounterMode
 from without_torch import WITHOUT_TORCH
 
-from deshadow.nn.config import DETECTORS, DetectorConfig, ModelConfig, config_from_json, describe, named
+from deshadow.nn.config import DETECTORS, DetectorConfig, ModelConfig, config_from_json, describe, find_config
 from deshadow.nn.detector import ShadowDetector
 from deshadow.nn.layout import Cost, detector_cost
 from deshadow.runtime import checkpoint
@@ -124,11 +124,11 @@ def test_the_detector_fits_beside_the_remover() -> None:
 
 def test_a_configuration_survives_json_and_knows_its_kind() -> None:
     for name, config in DETECTORS.items():
-        assert config_from_json(config.to_json()) == named(name) == config
+        assert config_from_json(config.to_json()) == find_config(name) == config
         assert describe(config) == f"preset {name!r}"
     assert isinstance(config_from_json(ModelConfig(SMALL, SMALL).to_json()), ModelConfig)
     for text in ('{"kind": "detector"}', '{"kind": "detector", "unet": {"base": 3}}', '{"kind": "fan"}'):
         with pytest.raises(ValueError, match="not a model configuration of this version"):
             config_from_json(text)
     with pytest.raises(ValueError, match=r"unknown preset 'huge': choose from paper, .*, detector"):
-        named("huge")
+        find_config("huge")

@@ -74,7 +74,7 @@ class Norm(nn.GroupNorm):
 
     def forward(self, x: Tensor, modulation: Tensor | None = None, offset: Tensor | None = None) -> Tensor:
         """`modulation` (B, 2 C) holds scales, then shifts; `offset` (C,) is added to `x` first."""
-        if kernels := fused(x):
+        if kernels := find_kernels(x):
             h: Tensor = kernels.norm(
                 x, self.weight, self.bias, modulation, offset, self.num_groups, self.eps, self.activation
             )
@@ -86,13 +86,13 @@ class Norm(nn.GroupNorm):
         return F.silu(h) if self.activation else h
 
 
-def fused(x: Tensor) -> ModuleType | None:
+def find_kernels(x: Tensor) -> ModuleType | None:
     """The module `deshadow.nn.fused` if the tensor is on a GPU on which Triton works, else None."""
-    return fused_kernels(x.device) if x.is_cuda else None
+    return load_kernels(x.device) if x.is_cuda else None
 
 
 @cache
-def fused_kernels(device: torch.device) -> ModuleType | None:
+def load_kernels(device: torch.device) -> ModuleType | None:
     """The module, if Triton is installed and can build a kernel, for which it needs a C compiler."""
     if not find_spec("triton"):
         return None
@@ -111,14 +111,14 @@ def conv_without_bias(conv: nn.Conv2d, x: Tensor) -> tuple[Tensor, Tensor | None
 
     Elsewhere the bias is added here, and None stands in its place.
     """
-    if fused(x):
+    if find_kernels(x):
         return conv._conv_forward(x, conv.weight, None), conv.bias
     return conv(x), None
 
 
 def add_residual(x: Tensor, skip: nn.Conv2d | None, h: Tensor, conv: nn.Conv2d) -> Tensor:
     """skip(x) + conv(h); without a skip, x + conv(h)."""
-    kernels = fused(x)
+    kernels = find_kernels(x)
     if kernels is None:
         plain: Tensor = conv(h) + (x if skip is None else skip(x))
         return plain

@@ -225,7 +225,7 @@ def preset(name: str) -> ModelConfig:
     return PRESETS[name]
 
 
-def named(name: str) -> Config:
+def find_config(name: str) -> Config:
     """The configuration of that name, of a remover or of a detector."""
     known = PRESETS | DETECTORS
     if name not in known:

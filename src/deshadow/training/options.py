@@ -22,7 +22,7 @@ from deshadow.nn.config import (
     LatentRange,
     ModelConfig,
     Sees,
-    named,
+    find_config,
 )
 from deshadow.training.arguments import Argument, build, flag_of, flatten, list_arguments, parse_arguments
 
@@ -111,7 +111,7 @@ class ModelOptions:
         """The configuration of the networks, of a remover or of a detector."""
         names = ("guidance", "fusion", "predicts", "sees", "latent_range")
         changes = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        config = named(self.preset)
+        config = find_config(self.preset)
         if isinstance(config, ModelConfig):
             return replace(config, **changes)
         if changes:

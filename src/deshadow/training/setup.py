@@ -7,7 +7,7 @@ from functools import partial
 import torch
 from torch.nn.parallel import DistributedDataParallel
 
-from deshadow.nn.blocks import fused
+from deshadow.nn.blocks import find_kernels
 from deshadow.nn.config import Config, ModelConfig
 from deshadow.training.journal import LOG
 from deshadow.training.objectives import PictureError
@@ -65,7 +65,7 @@ def new_gradients(options: TrainingOptions, task: Task, state: State, world: Wor
     criterion = task.criterion(state, options).to(world.device)
     torch.set_float32_matmul_precision("high")
     torch.backends.cudnn.benchmark = on_gpu
-    if fused(next(criterion.parameters())) is not None if compiled is None else compiled:
+    if find_kernels(next(criterion.parameters())) is not None if compiled is None else compiled:
         # The networks have kernels of their own (nn/fused.py), and whole ones take minutes to compile.
         for part in criterion.modules():
             if isinstance(part, PictureError):
