@@ -27,7 +27,7 @@ def scene(height: int = 120, width: int = 160, seed: int = 0) -> tuple[Pixels, P
 
 def give(picture: Pixels, mask: Pixels, name: str = "a", protected: Pixels | None = None) -> Input:
     """What an evaluated method is given."""
-    return Input(picture, Selection(mask.astype(np.float32) / 255, protected), name)
+    return Input(picture, Selection(mask.astype(np.float32) / np.float32(255), protected), name)
 
 
 def write_scenes(folder: Path, count: int = 4, **size: int) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from deshadow.evaluation.methods import BASELINES, Method, baseline, from_folder
-from deshadow.evaluation.models import Latents, Sampling, network_output, photo_result
+from deshadow.evaluation.models import Latents, Sampling, network_output, network_outputs, photo_result
 from deshadow.evaluation.options import DEFAULT_WEIGHTS, Comparison, LatentKind
 from deshadow.nn.config import ModelConfig, Sees
 from deshadow.nn.layout import Cost, model_cost
@@ -57,10 +57,13 @@ def _build_model(name: str, path_or_name: str, comparison: Comparison, steps: in
     note = f"{kind}, {steps} step{'s' * (steps > 1)}"
     if comparison.sampler != "ddim" and not config.unconditional:
         note += f", {comparison.sampler}"
+    remove_batch = None
     latents = None if comparison.latent == "own" else Latents(backend, comparison.latent)
     if comparison.mode == "network":
         remove = network_output(backend, sampling, latents)
         note += _LATENT_NOTES[comparison.latent]
+        if backend.device != "cpu" and not config.unconditional:
+            remove_batch = network_outputs(backend, sampling, latents)
     else:
         remove, note = photo_result(backend, comparison.mode, sampling), f"{comparison.mode}: {note}"
     return Method(
@@ -70,6 +73,7 @@ def _build_model(name: str, path_or_name: str, comparison: Comparison, steps: in
         note,
         every_core=backend.device == "cpu",
         prepare=None if latents is None else latents.prepare,
+        remove_batch=remove_batch,
     )
 
 

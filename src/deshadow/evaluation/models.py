@@ -11,8 +11,8 @@ import numpy as np
 
 from deshadow.data.pairs.sample import Sample
 from deshadow.diffusion import sampling as samplers
-from deshadow.diffusion.arrays import FloatArray, pad_to_multiple
-from deshadow.evaluation.methods import Input, Pixels, Remove, name_of
+from deshadow.diffusion.arrays import Array, FloatArray, pad_to_multiple
+from deshadow.evaluation.methods import BATCH, Input, Pixels, Remove, RemoveBatch, name_of
 from deshadow.evaluation.options import LatentKind
 from deshadow.image.morphology import dilate, dilation_radius
 from deshadow.image.resize import SIDE, bicubic, nearest
@@ -91,29 +91,64 @@ def choose_other_scenes(samples: Sequence[Sample]) -> list[Sample]:
 def network_output(backend: Backend, sampling: Sampling, latents: Latents | None = None) -> Remove:
     """The network's own output, (256, 256, 3) of 8 bits, as the published protocol scores it.
 
-    Every picture goes through the network by itself, with noise from the seed and its name: runtimes sum
-    larger batches in another order, which would tip single pixels over to the next level.
+    Every picture goes through the network by itself, with noise from the seed and its name.
     """
     config = backend.config
 
     def remove(given: Input) -> Pixels:
+        if not config.unconditional:
+            return _sample(backend, sampling, latents, [given])[0]
         picture, mask = network_input(given)
         rng = generator(sampling.seed, given.name)
         noisy: FloatArray = rng.standard_normal(picture.shape).astype(np.float32)
-        latent = None if latents is None else latents.replace(given.name)
-        denoise = condition(backend, picture, mask, latent)
-        if config.unconditional:
-            times = config.schedule.times(sampling.steps)
-            jumps = {"jump": sampling.jump, "resamplings": sampling.resamplings}
-            walk = samplers.repaint(denoise, noisy, config.schedule, times, picture, mask, rng=rng, **jumps)
-            clean = deque(walk, maxlen=1).pop()
-        else:
-            sampler = SAMPLERS[sampling.sampler]
-            clean = samplers.sample(denoise, noisy, config.schedule, steps=sampling.steps, sampler=sampler)
-        levels = ((clean[0] + 1) * 127.5).round().clip(0, 255).astype(np.uint8)
-        return np.ascontiguousarray(levels.transpose(1, 2, 0))
+        denoise = condition(backend, picture, mask)
+        times = config.schedule.times(sampling.steps)
+        jumps = {"jump": sampling.jump, "resamplings": sampling.resamplings}
+        walk = samplers.repaint(denoise, noisy, config.schedule, times, picture, mask, rng=rng, **jumps)
+        return _to_levels(deque(walk, maxlen=1).pop())[0]
 
     return remove
+
+
+def network_outputs(backend: Backend, sampling: Sampling, latents: Latents | None = None) -> RemoveBatch:
+    """`network_output` for up to `BATCH` pictures at once.
+
+    The noise of each picture is the same as by itself. All batches are filled up to one size, since runtimes
+    sum batches of other sizes in another order: a result does not depend on the pictures beside it.
+    """
+
+    def remove(inputs: Sequence[Input]) -> Sequence[Pixels]:
+        filled = [*inputs, *[inputs[-1]] * (BATCH - len(inputs))]
+        return _sample(backend, sampling, latents, filled)[: len(inputs)]
+
+    return remove
+
+
+def _sample(
+    backend: Backend, sampling: Sampling, latents: Latents | None, inputs: Sequence[Input]
+) -> list[Pixels]:
+    """The results (256, 256, 3) of all inputs, from one batch through the network."""
+    picture, mask = (np.concatenate(part) for part in zip(*map(network_input, inputs), strict=True))
+    noise = [generator(sampling.seed, each.name).standard_normal(picture.shape[1:]) for each in inputs]
+    latent = None
+    if latents is not None:
+        replaced = [latents.replace(each.name) for each in inputs]
+        latent = np.concatenate([each for each in replaced if each is not None])
+    denoise = condition(backend, picture, mask, latent)
+    clean = samplers.sample(
+        denoise,
+        np.stack(noise).astype(np.float32),
+        backend.config.schedule,
+        steps=sampling.steps,
+        sampler=SAMPLERS[sampling.sampler],
+    )
+    return _to_levels(clean)
+
+
+def _to_levels(clean: Array) -> list[Pixels]:
+    """(B, 3, H, W) in [-1, 1] → (H, W, 3) of 8 bits each, as a file would hold them."""
+    levels = ((np.asarray(clean) + 1) * 127.5).round().clip(0, 255).astype(np.uint8)
+    return [np.ascontiguousarray(each.transpose(1, 2, 0)) for each in levels]
 
 
 def network_input(given: Input) -> tuple[FloatArray, FloatArray]:

@@ -2,24 +2,26 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from threading import Lock
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deshadow.data.pairs.find import PairSet, Problem, Sample, Triplet, pick_evenly
 from deshadow.data.pairs.statistics import dark_rate, shadow_fraction
-from deshadow.evaluation.methods import Method, load_input, make_input
+from deshadow.evaluation.methods import BATCH, Input, Method, RemoveBatch, load_input, make_input
 from deshadow.image.resize import SIDE, bicubic, nearest
 from deshadow.metrics.scores import InstanceScore, Scores, score, score_instance
 from deshadow.system.progress import track
 
 Pixels = NDArray[np.uint8]
 Perceptual = Callable[[Pixels, Pixels], float]
+Outcome = TypeVar("Outcome")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +119,25 @@ def score_sample(
     `turn` is held while the method runs, so that nothing else runs beside it and its time can be measured.
     """
     triplet = sample.load()
-    picture, mask, truth = triplet
-    height, width = mask.shape
     given = make_input(sample, triplet)
     with turn or nullcontext():
         start = time.perf_counter()
         result = method.remove(given)
         seconds = time.perf_counter() - start
+    return score_result(sample, triplet, given, result, seconds, perceptual)
+
+
+def score_result(
+    sample: Sample,
+    triplet: Triplet,
+    given: Input,
+    result: Pixels,
+    seconds: float,
+    perceptual: Perceptual | None = None,
+) -> Shown:
+    """The figures of one result at 256 × 256 and at native size."""
+    picture, mask, truth = triplet
+    height, width = mask.shape
     small, small_truth = (bicubic(each, SIDE, SIDE) for each in (result, truth))
     native = bicubic(result, height, width)
     scored = PictureScore(
@@ -161,21 +175,66 @@ def _progress(
     method: Method, samples: Sequence[Sample], workers: int, perceptual: Perceptual | None
 ) -> Iterator[Shown | Problem]:
     pool, turn = ThreadPoolExecutor(max_workers=workers), Lock()
+
+    def score_one(sample: Sample) -> Shown | Problem:
+        return _or_problem(sample, lambda: score_sample(method, sample, perceptual, turn))
+
     try:
-        yield from track(
-            pool.map(lambda sample: _score_or_explain(method, sample, perceptual, turn), samples),
-            method.name,
-            len(samples),
-        )
+        if method.remove_batch is None:
+            outcomes: Iterable[Shown | Problem] = pool.map(score_one, samples)
+        else:
+            outcomes = _score_batches(method.remove_batch, samples, pool, perceptual, score_one)
+        yield from track(outcomes, method.name, len(samples))
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _score_or_explain(
-    method: Method, sample: Sample, perceptual: Perceptual | None, turn: Lock
-) -> Shown | Problem:
+def _score_batches(
+    remove: RemoveBatch,
+    samples: Sequence[Sample],
+    pool: ThreadPoolExecutor,
+    perceptual: Perceptual | None,
+    score_one: Callable[[Sample], Shown | Problem],
+) -> Iterator[Shown | Problem]:
+    """Run a method on batches of samples; the pool reads the next batch meanwhile, and scores the results."""
+
+    def read(sample: Sample) -> tuple[Sample, Triplet, Input] | Problem:
+        def load() -> tuple[Sample, Triplet, Input]:
+            triplet = sample.load()
+            return sample, triplet, make_input(sample, triplet)
+
+        return _or_problem(sample, load)
+
+    batches = [samples[first : first + BATCH] for first in range(0, len(samples), BATCH)]
+    coming = pool.map(read, batches[0] if batches else [])
+    for place in range(len(batches)):
+        loaded = list(coming)
+        coming = pool.map(read, batches[place + 1] if place + 1 < len(batches) else [])
+        yield from (each for each in loaded if isinstance(each, Problem))
+        good = [each for each in loaded if not isinstance(each, Problem)]
+        if not good:
+            continue
+        start = time.perf_counter()
+        try:
+            results = remove([given for _, _, given in good])
+        except ValueError:  # of one of them, which is found one by one
+            yield from (score_one(sample) for sample, *_ in good)
+            continue
+        seconds = (time.perf_counter() - start) / BATCH
+        yield from pool.map(
+            score_result,
+            [sample for sample, _, _ in good],
+            [triplet for _, triplet, _ in good],
+            [given for _, _, given in good],
+            results,
+            [seconds] * len(good),
+            [perceptual] * len(good),
+        )
+
+
+def _or_problem(sample: Sample, work: Callable[[], Outcome]) -> Outcome | Problem:
     try:
-        return score_sample(method, sample, perceptual, turn)
+        return work()
     except ValueError as error:
         return Problem(sample.name, str(error))
 
