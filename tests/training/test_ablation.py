@@ -191,7 +191,7 @@ def test_a_signal_ends_it_with_its_code_and_the_same_command_goes_on(data: Path,
     _, errors = run.communicate(timeout=120)
     assert run.returncode == 143
     assert b"row 1 of 1: no-guidance" in errors
-    assert b"the same command goes on" in errors
+    assert b"the same command continues" in errors
     ablate(parse(arguments))
     assert json.loads((tmp_path / "no-guidance" / "row.json").read_text())["images"] == 48
 
@@ -239,12 +239,12 @@ def test_rows_start_from_given_weights_as_far_as_these_fit(data: Path, tmp_path:
         shares[name] = record["from_init"]
     assert shares["ours"] == 1
     assert 0.9 < shares["coarse"] < 1
-    with pytest.raises(ValueError, match=r"begun with init start\.safetensors, not None"):
+    with pytest.raises(ValueError, match=r"started with init start\.safetensors, not None"):
         ablate(ablation(data, tmp_path / "out", *more[:4], *more[6:]))
 
 
 def test_a_row_is_not_gone_on_with_under_other_options(data: Path, whole: Path) -> None:
-    with pytest.raises(ValueError, match="ours was begun with images 8, not 12"):
+    with pytest.raises(ValueError, match="ours was started with images 8, not 12"):
         ablate(ablation(data, whole, "--images", "12"))
 
 

@@ -35,7 +35,9 @@ def test_a_tiny_detector_learns_drawn_shadows(tmp_path: Path) -> None:
     assert scores.iou > 0.4
     assert scores.balanced_error_rate < 28  # a guess has 50
     assert scores.in_light < 15
-    assert scores.dark_things < 100 - scores.missed  # of shadows it finds more than of what only looks dark
+    assert (
+        scores.dark_things < 100 - scores.false_negative_rate
+    )  # of shadows it finds more than of what only looks dark
 
 
 def test_a_resumed_run_ends_as_an_unbroken_one_and_its_weights_are_a_detectors(tmp_path: Path) -> None:
@@ -127,7 +129,7 @@ def test_the_losses_are_least_where_the_mask_is_found() -> None:
     assert none.overlap == pytest.approx(0.5, abs=0.03)  # all of the first missed, the second perfect
 
 
-def test_validation_counts_what_was_missed_and_what_was_invented() -> None:
+def test_validation_counts_false_negatives_and_false_positives() -> None:
     class Bright(ShadowDetector):
         """Takes whatever is darker than the middle for shadow."""
 
@@ -145,9 +147,11 @@ def test_validation_counts_what_was_missed_and_what_was_invented() -> None:
     scores = validate(model, Held(Pairs(picture, mask, clean), painted, covered))
     assert scores.iou == pytest.approx(8 / 40)
     assert scores.iou_per_picture == pytest.approx((8 / 40 + 1) / 2)
-    assert scores.missed == pytest.approx(50)
-    assert scores.invented == pytest.approx(100 * 24 / 112)
-    assert scores.balanced_error_rate == pytest.approx((scores.missed + scores.invented) / 2)
+    assert scores.false_negative_rate == pytest.approx(50)
+    assert scores.false_positive_rate == pytest.approx(100 * 24 / 112)
+    assert scores.balanced_error_rate == pytest.approx(
+        (scores.false_negative_rate + scores.false_positive_rate) / 2
+    )
     assert scores.in_light == 0
     assert scores.dark_things == pytest.approx(50)
     assert shadows(TorchDetector(model), picture).sum() == 32

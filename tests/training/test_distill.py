@@ -19,7 +19,7 @@ from deshadow.runtime import checkpoint
 from deshadow.runtime.backend import condition
 from deshadow.runtime.torch_backend import TorchBackend
 from deshadow.training.batches import open_source
-from deshadow.training.distill import Distillation, Taught, distill, parse
+from deshadow.training.distill import Distillation, StudentCriterion, distill, parse
 from deshadow.training.figures import figures
 from deshadow.training.objectives import Batch
 from deshadow.training.state import STATE, WEIGHTS, State
@@ -56,21 +56,23 @@ def begin(student: LFGDiffusion) -> State:
     return State(student, student, torch.optim.AdamW(student.parameters()))
 
 
-def lesson(teacher: str, *more: str) -> Taught:
+def lesson(teacher: str, *more: str) -> StudentCriterion:
     chosen = options(teacher, Path("nowhere"), "--images", "8", *more)
-    return Taught(begin(random_model(preset("tiny"))), chosen.training, chosen, checkpoint.load(teacher))
+    return StudentCriterion(
+        begin(random_model(preset("tiny"))), chosen.training, chosen, checkpoint.load(teacher)
+    )
 
 
 @pytest.mark.parametrize("predicts", ["noise", "correction"])
 def test_the_lesson_is_the_teachers_own_sampling_from_each_timestep(teacher: str, predicts: Any) -> None:
     images, model = batch(), random_model(replace(TEACHER, predicts=predicts))
-    taught = lesson(teacher, "--teacher-steps", "3")
-    taught.teacher = model
-    a, s = taught.level(images.t)
+    criterion = lesson(teacher, "--teacher-steps", "3")
+    criterion.teacher = model
+    a, s = criterion.level(images.t)
     noisy = diffuse(images.clean, images.noise, a, s)
     with torch.no_grad():
-        latent = taught.teacher.encode(images.picture, images.mask)
-        found = taught.taught(noisy, images, latent)
+        latent = criterion.teacher.encode(images.picture, images.mask)
+        found = criterion.run_teacher(noisy, images, latent)
     for k in (1, 2):  # from t = 1 there are no three steps to take
         one = slice(k, k + 1)
         denoise = condition(TorchBackend(model), images.picture[one], images.mask[one])
@@ -99,24 +101,24 @@ def test_a_student_that_gives_the_target_has_no_loss(teacher: str, predicts: Any
     student = Perfect(replace(preset("tiny"), predicts=predicts))
     for truth, low, high in ((1.0, 0.0, 1e-4), (0.5, 0.05, 1e3)):
         chosen = options(teacher, Path("nowhere"), "--images", "8", "--truth", str(truth))
-        taught = Taught(
+        criterion = StudentCriterion(
             begin(student), chosen.training, replace(chosen, student_steps=2), checkpoint.load(teacher)
         )
-        assert low <= float(taught.joint_loss(images).denoiser) <= high
+        assert low <= float(criterion.joint_loss(images).denoiser) <= high
 
 
 def test_the_students_latent_is_pulled_to_the_teachers_and_the_teacher_stays(teacher: str) -> None:
-    taught = lesson(teacher, "--latent", "0.5")
+    criterion = lesson(teacher, "--latent", "0.5")
     images = batch()
-    losses = taught.joint_loss(images)
-    ours, theirs = (each.encode(images.picture, images.mask) for each in (taught.model, taught.teacher))
+    losses = criterion.joint_loss(images)
+    ours, theirs = (each.encode(images.picture, images.mask) for each in (criterion.model, criterion.teacher))
     assert ours is not None
     assert theirs is not None
     torch.testing.assert_close(losses.encoder, 0.5 * (ours - theirs).square().mean())
     losses.total.backward()  # type: ignore[no-untyped-call]
-    assert taught.model.encoder is not None
-    assert all(p.grad is not None for p in taught.model.encoder.parameters())
-    assert all(p.grad is None for p in taught.teacher.parameters())
+    assert criterion.model.encoder is not None
+    assert all(p.grad is not None for p in criterion.model.encoder.parameters())
+    assert all(p.grad is None for p in criterion.teacher.parameters())
 
 
 def test_a_one_step_student_comes_near_its_many_step_teacher(teacher: str, tmp_path: Path) -> None:

@@ -212,7 +212,7 @@ def test_a_signal_saves_the_state_and_says_so(tmp_path: Path, number: signal.Sig
     run.send_signal(number)
     _, errors = run.communicate(timeout=120)
     assert run.returncode == code
-    assert b"go on with --resume" in errors
+    assert b"continue with --resume" in errors
     assert json.loads(checkpoint.read(tmp_path / STATE).notes["counters"])["images"] > 0
 
 

@@ -8,7 +8,7 @@ from deshadow.diffusion.prediction import diffuse
 from deshadow.image.colour import lab
 from deshadow.nn.config import Fusion, LatentRange, ModelConfig
 from deshadow.nn.lfg import invariant_colour
-from deshadow.training.objectives import Batch, Criterion, detail
+from deshadow.training.objectives import Batch, Criterion, detail_strength
 from deshadow.training.options import InvariantTarget, Objective
 
 CONFIG = ModelConfig(SMALL, SMALL, predicts="noise")
@@ -82,7 +82,7 @@ def test_the_loss_of_stage_one_is_eq_12(blind: bool) -> None:
     def loss(picture: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         seen = torch.zeros_like(images.clean) if blind else images.clean
         output = model(noisy_pictures(images), images.t, seen, images.mask, model.encode(picture, mask))
-        return (output - images.noise).square().mean()
+        return torch.nn.functional.mse_loss(output, images.noise)
 
     nothing = torch.zeros_like(images.mask)
     torch.testing.assert_close(losses.total, loss(images.clean, nothing), rtol=1e-5, atol=1e-6)
@@ -187,6 +187,10 @@ def test_detail_minds_how_strong_it_is_and_not_where_it_lies() -> None:
     sharp = torch.rand(1, 3, 64, 64) - 0.5
     blurred = torch.nn.functional.avg_pool2d(sharp, 3, 1, 1)
     moved = sharp.roll(2, dims=3)
-    assert (detail(moved) - detail(sharp)).abs().mean() < 0.1 * detail(sharp).mean()
-    assert (detail(blurred) - detail(sharp)).abs().mean() > 0.5 * detail(sharp).mean()
-    assert detail(sharp).shape == (1, 1, 64, 64)
+    assert (detail_strength(moved) - detail_strength(sharp)).abs().mean() < 0.1 * detail_strength(
+        sharp
+    ).mean()
+    assert (detail_strength(blurred) - detail_strength(sharp)).abs().mean() > 0.5 * detail_strength(
+        sharp
+    ).mean()
+    assert detail_strength(sharp).shape == (1, 1, 64, 64)

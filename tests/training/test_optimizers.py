@@ -10,7 +10,7 @@ from random_models import SMALL, random_model
 from deshadow.nn.config import ModelConfig
 from deshadow.runtime import checkpoint
 from deshadow.training.loop import train
-from deshadow.training.optimizers import Muon, inner_matrices, orthogonalised
+from deshadow.training.optimizers import Muon, inner_matrices, orthogonalise
 from deshadow.training.options import TrainingOptions, parse
 from deshadow.training.state import STATE
 
@@ -24,7 +24,7 @@ def test_steps_are_orthogonal_wide_or_tall() -> None:
     torch.manual_seed(0)
     # The first two are of about one size, and so are done together.
     tensors = [torch.randn(shape) for shape in ((24, 10, 3, 3), (90, 30), (4, 200))]
-    for tensor, found in zip(tensors, orthogonalised(tensors), strict=True):
+    for tensor, found in zip(tensors, orthogonalise(tensors), strict=True):
         values = torch.linalg.svdvals(found)
         assert found.shape == tensor.flatten(1).shape
         assert 0.6 < values.min() <= values.max() < 1.3

@@ -7,10 +7,12 @@ from cyclopts import Parameter
 
 
 def curves(
-    run: Annotated[Path, Parameter(help="The folder of a training run, under way or done.")],
+    run: Annotated[Path, Parameter(help="The folder of a training run, finished or not.")],
     /,
     *,
-    output: Annotated[Path | None, Parameter(alias="-o", help="The picture, if not RUN/curves.png.")] = None,
+    output: Annotated[
+        Path | None, Parameter(alias="-o", help="The picture to write. By default RUN/curves.png.")
+    ] = None,
 ) -> None:
     """Draw the curves of a training run from its log."""
     from deshadow.system.extras import require

@@ -45,5 +45,5 @@ def parse_tokens(
 
 
 def _parameter(argument: "Argument", kind: Any) -> inspect.Parameter:
-    annotation = Annotated[argument.type | None, Parameter(help=argument.help)]
+    annotation = Annotated[argument.type | None, Parameter(help=argument.help)]  # type: ignore[name-defined]
     return inspect.Parameter(argument.name, kind, default=argument.default, annotation=annotation)

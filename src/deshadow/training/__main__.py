@@ -1,4 +1,4 @@
-"""`python -m deshadow.training`, also under torchrun: the same as `deshadow train`, with torch alone."""
+"""`python -m deshadow.training`, also under torchrun: `deshadow train` without its command-line library."""
 
 import sys
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from deshadow.training.options import parse
 
 
 def main(arguments: Sequence[str] | None = None) -> Path:
-    """Train, and give the folder of the run; what a user can cause ends in one line and exit code 2."""
+    """Train; the folder of the run. An error of the user ends in one line and exit code 2."""
 
     def command() -> Path:
         options = parse(sys.argv[1:] if arguments is None else arguments)

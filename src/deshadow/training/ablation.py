@@ -51,18 +51,18 @@ from deshadow.training.world import join_processes
 OpenData = Callable[[DataOptions], tuple[Source, Pairs]]
 """What a row is trained on, and what it is scored on."""
 BEGUN = "options.json"
-"""In the folder of a row: what it was begun with."""
+"""File in the folder of a row: the options that it was started with."""
 MAY_DIFFER = {
     *("out", "backgrounds", "occluders", "skip_problems"),
     *("resume", "pause_after", "device", "compiled", "bfloat16"),
     *("save_every", "log_every", "validate_every"),
 }
-"""Options that a row may be gone on with otherwise than it was begun: places, and how it is run."""
+"""Options that may change when a row is resumed: where files lie, and how the row is computed."""
 
 
 @dataclass(frozen=True)
 class Ablation:
-    """The options of every row, as far as the row does not say otherwise."""
+    """The options of all rows; each row changes some of them (`tables.ROWS`)."""
 
     out: Path = Path("runs/ablation")
     """Folder of the tables, with a folder for the run of each row."""
@@ -139,7 +139,7 @@ def parse(tokens: Sequence[str]) -> Ablation:
 
 
 def main(arguments: Sequence[str] | None = None) -> Path:
-    """Ablate, and give the tables; what a user can cause ends in one line and exit code 2."""
+    """Run an ablation; the path of its tables. An error of the user ends in one line and exit code 2."""
     return run_and_exit(lambda: ablate(parse(sys.argv[1:] if arguments is None else arguments)))
 
 
@@ -153,7 +153,7 @@ def ablate(options: Ablation) -> Path:
         check_begun(options.row(name))
     if options.network.init is not None:
         checkpoint.locate(options.network.init)
-    began, waiting = time.monotonic(), [name for name in options.names if not done(options.out / name)]
+    began, waiting = time.monotonic(), [name for name in options.names if not is_done(options.out / name)]
 
     @lru_cache(maxsize=1)
     def open_data(inputs: DataOptions) -> tuple[Source, Pairs]:  # once for rows that share it
@@ -163,23 +163,23 @@ def ablate(options: Ablation) -> Path:
         return source, validation_set(row, source)
 
     if waiting:
-        open_data(options.inputs)  # so that bad data ends the call before any row is begun
+        open_data(options.inputs)  # so that bad data ends the call before any row starts
     options.out.mkdir(parents=True, exist_ok=True)
     try:
-        if not done(options.out / INPUT):
+        if not is_done(options.out / INPUT):
             pairs = open_data(options.inputs)[1]
             record(options.out / INPUT, figures(pairs.picture, pairs))
         for name in waiting:
             left = (options.length.pause_after or math.inf) - (time.monotonic() - began) / 60
             if name == waiting[0]:
-                left = max(left, 1e-6)  # however long opening took, every call gets on
+                left = max(left, 1e-6)  # each call runs a step at least, however long opening the data took
             if left > 0:
                 say(f"row {options.names.index(name) + 1} of {len(options.names)}: {name}")
             if left <= 0 or not try_row(options, name, open_data, left):
-                say("paused; the same command goes on")
+                say("paused; the same command continues")
                 break
     except (Interrupted, KeyboardInterrupt):
-        say("the same command goes on with this row")
+        say("the same command continues this row")
         raise
     finally:
         tables = write_tables(options.out)
@@ -195,18 +195,18 @@ def ablate(options: Ablation) -> Path:
 
 
 def try_row(options: Ablation, name: str, open_data: OpenData, left: float) -> bool:
-    """Run a row, or write down why that failed; False if it was paused."""
+    """Run a row, or record why it failed; False if it was paused."""
     try:
         return run_row(options, name, open_data, left)
     except Interrupted:
         raise
-    except Exception as error:  # whatever it is, the other rows still run
+    except Exception as error:  # the other rows run all the same
         reason = " ".join(str(error).split()) or type(error).__name__
         say(f"row {name} failed: {reason}")
         record(options.out / name, {"failed": reason})
         return True
     finally:
-        # Compiled code is kept by place in the source, which all rows share, and only for so many models.
+        # torch keeps compiled code by its line in the source, which all rows share, for a few models only.
         torch.compiler.reset()
         gc.collect()
         if torch.cuda.is_available():
@@ -214,11 +214,11 @@ def try_row(options: Ablation, name: str, open_data: OpenData, left: float) -> b
 
 
 def run_row(options: Ablation, name: str, open_data: OpenData, left: float) -> bool:
-    """Begin or go on with a row for at most so many minutes, and score it; False if it was paused."""
+    """Start or resume a row for at most `left` minutes, and score it; False if it was paused."""
     row = options.row(name)
     row.out.mkdir(parents=True, exist_ok=True)
     resumes = (row.out / STATE).exists()
-    if not resumes:  # killed before it saved anything: there is nothing to go on with
+    if not resumes:  # it was killed before it saved anything
         (row.out / LOG).unlink(missing_ok=True)
     begun = comparable(row)
     write_whole(row.out / BEGUN, json.dumps(begun).encode())
@@ -257,19 +257,19 @@ def run_row(options: Ablation, name: str, open_data: OpenData, left: float) -> b
 
 
 def record(folder: Path, found: dict[str, Any]) -> None:
-    """Write down the figures of a row, which makes it a done one, or why it failed."""
+    """Write the figures of a row, or why it failed; a row with figures counts as done."""
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(folder / RECORD, json.dumps(found, indent=1, allow_nan=False).encode() + b"\n")
 
 
-def done(folder: Path) -> bool:
+def is_done(folder: Path) -> bool:
     """Whether a row has its figures."""
     path = folder / RECORD
     return path.exists() and "failed" not in json.loads(path.read_text())
 
 
 def comparable(row: TrainingOptions) -> dict[str, Any]:
-    """What makes a row what it is; of files their names, as they may lie elsewhere the next time."""
+    """The options that must stay the same when a row is resumed; of paths only the names of the files."""
     found: dict[str, Any] = json.loads(row.to_json())
     names = {
         "data": None if row.inputs.data is None else row.inputs.data.resolve().name,
@@ -280,7 +280,7 @@ def comparable(row: TrainingOptions) -> dict[str, Any]:
 
 
 def check_begun(row: TrainingOptions) -> None:
-    """Refuse to go on with a row that was begun with other options."""
+    """Refuse to resume a row that was started with other options."""
     path = row.out / BEGUN
     if not path.exists():
         return
@@ -288,16 +288,16 @@ def check_begun(row: TrainingOptions) -> None:
     for name, value in asked.items():
         if begun.get(name) != value:
             raise ValueError(
-                f"{row.out} was begun with {name} {begun.get(name)}, not {value}: "
+                f"{row.out} was started with {name} {begun.get(name)}, not {value}: "
                 "give the same options, or name another --out"
             )
 
 
 def draw_from_rows(options: Ablation, pairs: Callable[[], Pairs], *, anew: bool) -> None:
-    """The collapse picture (Fig. 6) from the rows without and with fusion, once both are done."""
+    """Draw the collapse picture (Fig. 6) from the rows without and with fusion, once both are done."""
     rows = {"without fusion": "no-fusion", "dense fusion (ours)": "ours"}
     figure = options.out / "collapse.json"
-    if not all(done(options.out / name) for name in rows.values()):
+    if not all(is_done(options.out / name) for name in rows.values()):
         return
     if anew or not figure.exists():
         weights = {title: str(options.out / name / WEIGHTS) for title, name in rows.items()}
@@ -308,7 +308,7 @@ def draw_from_rows(options: Ablation, pairs: Callable[[], Pairs], *, anew: bool)
 
 
 def say(text: str) -> None:
-    """A line on the terminal."""
+    """Write a line to the terminal."""
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
 

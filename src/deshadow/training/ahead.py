@@ -1,4 +1,4 @@
-"""Batches made ahead: on a GPU the next one is made while a step runs, and no step waits for its data."""
+"""Batches made ahead: on a GPU the next batch is made while a step runs, so that no step waits for data."""
 
 from typing import Any
 
@@ -15,18 +15,18 @@ class Batches:
         return batch
 
     def prepare(self, source: Any, first: int, count: int) -> None:
-        """Begin with a batch that will be taken next."""
+        """Start making the batch that will be taken next; here, do nothing."""
 
 
 class BatchesAhead(Batches):
-    """The same on a GPU, on a stream of their own, beside what runs on the other one."""
+    """Batches on a GPU, made on a CUDA stream of their own while a step runs on another."""
 
     def __init__(self) -> None:
         self.stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         self.made: tuple[Any, int, int, tuple[Tensor, ...]] | None = None
 
     def take(self, source: Any, first: int, count: int) -> tuple[Tensor, ...]:
-        """The prepared batch if it is this one, otherwise one made now."""
+        """The prepared batch if it is the one that is asked for, else a new one."""
         current = torch.cuda.current_stream()
         if self.made is None or self.made[0] is not source or self.made[1:3] != (first, count):
             self.stream.wait_stream(current)
@@ -35,7 +35,7 @@ class BatchesAhead(Batches):
         batch, self.made = self.made[3], None
         current.wait_stream(self.stream)
         for each in batch:
-            each.record_stream(current)  # its memory is not given away before it was read there
+            each.record_stream(current)  # so that its memory is not reused before it was read there
         return batch
 
     def prepare(self, source: Any, first: int, count: int) -> None:

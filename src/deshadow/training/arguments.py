@@ -73,7 +73,6 @@ def change(options: Group, values: Mapping[str, Any]) -> Group:
     return build(type(options), flatten(options) | dict(values))
 
 
-@cache
 def _placed(kind: type) -> dict[str, tuple[str, Argument]]:
     """The options by name, each with the group that it belongs to; "" where it is a field of its own."""
     found: dict[str, tuple[str, Argument]] = {}

@@ -28,16 +28,16 @@ from deshadow.training.options import AugmentationOptions, DataOptions, Training
 SampleKind = Literal["real", "sunlight", "instances"]
 
 DRAWN = 48, 12
-"""Backgrounds, and occluders of each kind, for a run that brings none of its own."""
+"""Number of backgrounds, and of occluders of each kind, that are drawn for a run without its own."""
 HELD_OUT = 1 << 40
-"""Images from this number on are for validation: no run gets so far."""
+"""Images from this number on are for validation; no run is so long."""
 GOLDEN = 0.6180339887498949
 MARGIN = 1.5
-"""How much larger than the training crops backgrounds are kept, so that there is something to cut."""
+"""Side of the backgrounds, as a multiple of the training crops that are cut from them."""
 
 
 class Scenes(NamedTuple):
-    """Pairs as they are trained on, with where (B, 1, H, W) other shadows lie that are to stay."""
+    """Pairs with `stays` (B, 1, H, W): where other shadows lie that must not be removed."""
 
     picture: Tensor
     mask: Tensor
@@ -66,7 +66,7 @@ class Source:
     device: torch.device
 
     def for_run(self, options: TrainingOptions) -> "Source":
-        """The same data as another run draws its images from it."""
+        """The same data, with the timesteps and the augmentation of another run."""
         return replace(
             self,
             timesteps=options.network.timesteps,
@@ -98,7 +98,7 @@ class Source:
         return torch.where(last, self.timesteps, 1 + draws.integers("timestep", high=self.timesteps))
 
     def kind(self, number: int) -> SampleKind:
-        """What kind of image a number stands for; the shares hold in every stretch of numbers."""
+        """The kind of an image; every range of numbers holds the kinds in nearly the same shares."""
         place = number * GOLDEN % 1
         if place >= self.synthetic:
             return "real"
@@ -108,27 +108,27 @@ class Source:
         """Scenes of one kind, (B, …, size, size)."""
         draws = Draws(self.seed, self.index(numbers))
         if kind == "real":
-            pairs = augment(self.chosen(numbers), draws, self.size, self.augmentation)
+            pairs = augment(self.choose_pairs(numbers), draws, self.size, self.augmentation)
             return Scenes(*pairs, torch.zeros_like(pairs.mask))
         assert self.backgrounds is not None
         assert self.occluders is not None
-        # Backgrounds are kept a little larger than the crops: cut out no smaller than they are used.
+        # A crop of a background is never enlarged.
         uncut = replace(self.augmentation, crop=(1 / MARGIN, 1.0))
         lit = vary(choose_backgrounds(draws, self.backgrounds), draws, self.size, uncut)
         made = cast_shadows(lit, self.occluders, draws, SHADOW_RECIPES[kind])
         others = (made.instances & ~made.targets[..., None, None]).any(1, keepdim=True)
         return Scenes(made.picture, made.mask, made.clean, others & ~made.mask)
 
-    def chosen(self, numbers: Sequence[int]) -> Pairs:
-        """The real pairs of these numbers, as they are."""
+    def choose_pairs(self, numbers: Sequence[int]) -> Pairs:
+        """The real pairs of these numbers, not augmented."""
         assert self.real is not None
         count = len(self.real.picture)
-        place = self.index([shuffled(count, self.seed, n // count)[n % count] for n in numbers])
+        place = self.index([shuffle_epoch(count, self.seed, n // count)[n % count] for n in numbers])
         return Pairs(*(view[place] for view in self.real))
 
     def index(self, numbers: Iterable[int]) -> Tensor:
         """Numbers as a tensor on the device."""
-        # Only from pinned memory does a GPU fetch them later, without letting this process wait for it.
+        # From pinned memory a GPU copies later, so that this process need not wait.
         pinned = self.device.type == "cuda"
         found = torch.tensor(list(numbers), dtype=torch.int64, pin_memory=pinned)
         return found.to(self.device, non_blocking=True)
@@ -214,7 +214,7 @@ def draw_masks(mask: Tensor, stays: Tensor, draws: Draws, share: float) -> Tenso
 def stack(samples: Sequence[Sample], size: tuple[int, int] | None = None) -> Pairs:
     """Decode samples into tensors of one size (height, width), by default the most common one.
 
-    Pictures on their side are laid down, which the turns of the augmentation undo; others are resized.
+    Portrait pictures are turned if the size is landscape, and the other way round; then all are resized.
     """
     with ThreadPoolExecutor() as pool:
         triplets = list(pool.map(lambda sample: sample.load(), samples))
@@ -226,23 +226,23 @@ def stack(samples: Sequence[Sample], size: tuple[int, int] | None = None) -> Pai
 
 
 def fit(triplet: Triplet, size: tuple[int, int]) -> Triplet:
-    """A triplet at (height, width)."""
+    """A triplet resized to (height, width), turned first where that fits better."""
     if triplet.mask.shape == size:
         return triplet
     height, width = triplet.mask.shape
     if size[0] != size[1] and (size[0] < size[1]) != (height < width):
         triplet = Triplet(*(np.rot90(view) for view in triplet))
 
-    def resized(view: np.ndarray, how: Image.Resampling) -> np.ndarray:
+    def resize(view: np.ndarray, how: Image.Resampling) -> np.ndarray:
         return np.asarray(Image.fromarray(np.ascontiguousarray(view)).resize((size[1], size[0]), how))
 
     bicubic, nearest = Image.Resampling.BICUBIC, Image.Resampling.NEAREST
     picture, mask, clean = triplet
-    return Triplet(resized(picture, bicubic), resized(mask, nearest), resized(clean, bicubic))
+    return Triplet(resize(picture, bicubic), resize(mask, nearest), resize(clean, bicubic))
 
 
 @lru_cache(4)
-def shuffled(count: int, seed: int, epoch: int) -> list[int]:
-    """The order in which an epoch takes its pairs."""
+def shuffle_epoch(count: int, seed: int, epoch: int) -> list[int]:
+    """The order of the pairs in an epoch."""
     order: list[int] = np.random.default_rng((seed, epoch)).permutation(count).tolist()
     return order

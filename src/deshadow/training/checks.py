@@ -53,7 +53,7 @@ class Validator:
         values = [0.0] * len(self.task.scores._fields)
         if self.world.leads:
             values = list(self.task.validate(state, self.held, self.options))
-        self.scores, self.validated = self.task.scores(*self.world.agreed(values)), state.images
+        self.scores, self.validated = self.task.scores(*self.world.broadcast(values)), state.images
         journal.write("validation", state.images, **self.scores._asdict())
         journal.say(f"{state.images:>9,} images: {self.task.describe(self.scores)}")
         return self.scores

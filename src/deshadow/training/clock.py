@@ -44,7 +44,7 @@ class Clock:
         """Bring the state's time up to date: images/s since the last check, and whether to stop."""
         images, elapsed = self.checked
         now = self.before + time.monotonic() - self.began
-        agreed = self.world.agreed([now, self.standstill, float(asked_to_stop)])
+        agreed = self.world.broadcast([now, self.standstill, float(asked_to_stop)])
         self.state.elapsed, self.state.standstill, stop = agreed
         self.checked = self.state.images, self.state.elapsed
         return (self.state.images - images) / (self.state.elapsed - elapsed), bool(stop)

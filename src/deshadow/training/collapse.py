@@ -1,4 +1,4 @@
-"""Whether a model heeds its latent variable y_t: the mean space of Fig. 6, and a direct measure."""
+"""Whether the output of a model depends on y_t: the mean space of Fig. 6, and a direct measure."""
 
 import io
 import json
@@ -75,7 +75,7 @@ def measure(
         points.append(torch.stack([t, means[:-1], means[1:]], dim=-1).flatten(0, 1))
         for k, time in enumerate(times[:-1]):
             noisy = diffuse(clean, noise, *schedule.level(time))
-            # An estimate may be what no picture can be: that does not count.
+            # Values that no picture can have do not count.
             own, other = (denoise(each, time).clamp(-1, 1) for each in (noisy, noisy.roll(1, dims=0)))
             moved[k] += 127.5 * float((own - other).abs().mean(dim=(1, 2, 3)).sum())
     table = torch.cat(points).double().numpy()
@@ -107,7 +107,7 @@ def collapse_to_files(
 ) -> tuple[Path, Path]:
     """The picture of two checkpoints on a data set, and its figures as JSON beside it."""
     if output.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise ValueError(f"{output} is to be a picture: name a .png, .svg or .pdf")
+        raise ValueError(f"{output} must be a picture: name a .png, .svg or .pdf")
     inputs = DataOptions(data=data, val_split=split, size=size)
     place = torch.device(choose_device(device))
     pairs = held_out_pairs(inputs, count, place)
@@ -119,7 +119,7 @@ def collapse_to_files(
 
 
 def draw_collapse(found: Mapping[str, Any], output: Path) -> Path:
-    """Fig. 6: a panel a denoiser with the points and the diagonal; then how far each heeds y_t."""
+    """Fig. 6: for each denoiser a panel with points and diagonal; then how much each depends on y_t."""
     from matplotlib.figure import Figure
 
     models = found["models"]

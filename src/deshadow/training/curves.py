@@ -1,4 +1,4 @@
-"""The curves of a run, drawn from its log: those of the paper's appendix B, the latent's, a detector's."""
+"""The curves of a run, drawn from its log: losses as in the paper's appendix B, validations, the latent."""
 
 import io
 from pathlib import Path
@@ -9,7 +9,7 @@ from deshadow.training.journal import read_log
 
 
 class Panel(NamedTuple):
-    """One of the six pictures: the figures of a kind of line, by name, with their legend."""
+    """One of six diagrams: values of a kind of log line, by name, with their legend."""
 
     title: str
     kind: str
@@ -43,7 +43,11 @@ DETECTOR = (
     Panel("1 − overlap", "train", {"overlap": ""}, logarithmic=True),
     Panel("validation IoU", "validation", {"iou": "of all pixels", "iou_per_picture": "mean over pictures"}),
     Panel("validation balanced error, %", "validation", {"balanced_error_rate": ""}),
-    Panel("missed and invented, %", "validation", {"missed": "missed", "invented": "invented"}),
+    Panel(
+        "false negatives and false positives, %",
+        "validation",
+        {"false_negative_rate": "shadow not detected", "false_positive_rate": "detected without shadow"},
+    ),
     Panel(
         "called shadow where there is none, %",
         "validation",
@@ -83,7 +87,7 @@ def draw_curves(folder: Path, output: Path | None = None) -> Path:
 
 
 def _curve(panel: Any, lines: list[dict[str, Any]], name: str, title: str) -> None:
-    # Few validations are seen as points: one alone is no line at all.
+    # A few validations are drawn as points too: one alone would not show as a line.
     style = "o-" if len(lines) <= FEW else "-"
     panel.plot(
         [line["images"] / 1000 for line in lines], [line[name] for line in lines], style, linewidth=1.4

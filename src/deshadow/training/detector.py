@@ -1,4 +1,4 @@
-"""Training of the detector: what it sees, what it minimises, and how it is scored on the way."""
+"""Training of the detector: its images, its losses, and its validation."""
 
 from collections.abc import Sequence
 from copy import deepcopy
@@ -16,6 +16,7 @@ from deshadow.data.synth.distractors import Distraction, distract
 from deshadow.data.synth.recipe import SHADOW_RECIPES
 from deshadow.data.synth.triplets import synthesise
 from deshadow.data.views import sample_view, vary_light, view_grid
+from deshadow.metrics.detection import confusion
 from deshadow.nn.detector import ShadowDetector
 from deshadow.runtime.torch_backend import TorchDetector
 from deshadow.training.batches import HELD_OUT, Source, held_out_pairs, open_source
@@ -23,12 +24,12 @@ from deshadow.training.options import TrainingOptions
 from deshadow.training.samples import ROWS, save_sheet
 
 LIT = 0.2
-"""Share of the pictures that are shown without their shadow: nothing is to be found in them."""
+"""Share of the pictures that are shown without their shadow, with an empty mask."""
 RECIPES = ("sunlight", "instances", "sunlight", "dappled")
-"""Of the synthetic pictures, a stretch of numbers each, so that a batch has seldom more than one."""
+"""Of the synthetic pictures, each for STRETCH images in turn, so that a batch seldom mixes them."""
 STRETCH = 512
 SMOOTHING = 0.005
-"""Share of the picture that is added above and below in the overlap, so that an empty mask has one."""
+"""Share of the picture that is added to numerator and denominator of the overlap, for empty masks."""
 CHUNK = 32
 
 
@@ -41,7 +42,7 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True)
 class Views:
-    """What a detector is shown of a source: real and synthetic pictures at any zoom, with dark things."""
+    """The images of a detector: real and synthetic pictures at any zoom, with dark things painted in."""
 
     source: Source
 
@@ -57,10 +58,10 @@ class Views:
         return Seen(picture.contiguous(memory_format=torch.channels_last), mask)
 
     def pairs(self, kind: str, numbers: Sequence[int]) -> Pairs:
-        """Pairs of one kind as they are, whose masks hold every shadow to the middle of its edge."""
+        """Pairs of one kind, not varied; masks hold all shadows, up to the middle of the penumbra."""
         source = self.source
         if kind == "real":
-            return source.chosen(numbers)
+            return source.choose_pairs(numbers)
         assert source.backgrounds is not None
         assert source.occluders is not None
         recipe = replace(SHADOW_RECIPES[kind], targets="all")
@@ -74,7 +75,7 @@ class Views:
         assert source.occluders is not None
         picture, mask, clean = self.pairs(kind, numbers)
         height, width = picture.shape[-2:]
-        samples = -(-max(height, width) // source.size)  # so many to a pixel that nothing aliases
+        samples = -(-max(height, width) // source.size)  # enough samples in a pixel to avoid aliasing
         grid = view_grid(draws, height, width, source.size * samples)
         stacked = torch.cat([picture, clean, mask.to(torch.uint8) * 255], 1).float()
         views = sample_view(stacked, grid, samples) * (1 / 255)
@@ -87,7 +88,7 @@ class Views:
 
 
 def open_views(options: TrainingOptions, device: torch.device) -> Views:
-    """Read everything that a detector is trained on, once; what dark things are made of, always."""
+    """Read everything that a detector is trained on; backgrounds and occluders always, for dark things."""
     return Views(open_source(options, device, with_banks=True, margin=1.0))
 
 
@@ -124,18 +125,18 @@ class Detection(NamedTuple):
     """The figures of one validation, at a threshold of one half."""
 
     iou: float
-    """Of the pixels of all pictures."""
+    """Intersection over union, of the pixels of all pictures together."""
     iou_per_picture: float
     balanced_error_rate: float
-    """Percent, like those below: the mean of the next two."""
-    missed: float
-    """Of the shadows' pixels."""
-    invented: float
-    """Of the other pixels."""
+    """Percent: the mean of the next two."""
+    false_negative_rate: float
+    """Percent of the shadows' pixels that were not detected."""
+    false_positive_rate: float
+    """Percent of the other pixels that were detected."""
     in_light: float
-    """Called shadow, of the pixels of the pictures without their shadow."""
+    """Percent of the pixels of the clean pictures that were detected as shadow."""
     dark_things: float
-    """Called shadow, of the pixels of dark things painted over the pictures without their shadow."""
+    """Percent of the pixels of dark things, painted over the clean pictures, that were detected as shadow."""
 
 
 class Held(NamedTuple):
@@ -165,17 +166,14 @@ def validation_set(options: TrainingOptions, views: Views) -> Held:
 def validate(model: ShadowDetector, held: Held) -> Detection:
     """Find the shadows of all pictures, and compare."""
     detect = TorchDetector(deepcopy(model), str(held.painted.device))
-    truth = held.pairs.mask
-    found = shadows(detect, held.pairs.picture)
-    both, either = ((found & truth).sum((1, 2, 3)), (found | truth).sum((1, 2, 3)))
-    missed = 100 * _share(truth & ~found, truth)
-    invented = 100 * _share(found & ~truth, ~truth)
+    truth, found = held.pairs.mask, shadows(detect, held.pairs.picture)
+    counts = confusion(found, truth)
     return Detection(
-        iou=float(both.sum() / either.sum().clamp(min=1)),
-        iou_per_picture=float(torch.where(either > 0, both / either.clamp(min=1), 1.0).mean()),
-        balanced_error_rate=(missed + invented) / 2,
-        missed=missed,
-        invented=invented,
+        iou=counts.iou,
+        iou_per_picture=sum(confusion(*each).iou for each in zip(found, truth, strict=True)) / len(truth),
+        balanced_error_rate=counts.balanced_error_rate,
+        false_negative_rate=counts.false_negative_rate,
+        false_positive_rate=counts.false_positive_rate,
         in_light=100 * float(shadows(detect, held.pairs.clean).float().mean()),
         dark_things=100 * _share(shadows(detect, held.painted) & held.covered, held.covered),
     )
@@ -195,7 +193,8 @@ def describe(scores: Detection) -> str:
     """A validation in one line."""
     return (
         f"IoU {scores.iou:.3f} ({scores.iou_per_picture:.3f} a picture), balanced error "
-        f"{scores.balanced_error_rate:.2f}% (missed {scores.missed:.2f}%, invented {scores.invented:.2f}%); "
+        f"{scores.balanced_error_rate:.2f}% (false negatives "
+        f"{scores.false_negative_rate:.2f}%, false positives {scores.false_positive_rate:.2f}%); "
         f"called shadow: {scores.in_light:.2f}% in light, {scores.dark_things:.2f}% of dark things"
     )
 

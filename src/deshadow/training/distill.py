@@ -132,7 +132,7 @@ def parse(tokens: Sequence[str]) -> Distillation:
 
 
 def main(arguments: Sequence[str] | None = None) -> Path:
-    """Distil, and give the folder of the run; what a user can cause ends in one line and exit code 2."""
+    """Distil; the folder of the run. An error of the user ends in one line and exit code 2."""
     return run_and_exit(lambda: distill(parse(sys.argv[1:] if arguments is None else arguments)))
 
 
@@ -140,7 +140,7 @@ def distill(options: Distillation) -> Path:
     """Train a student to its end, or to a pause, and compare it with its teacher; the folder of the run."""
     teacher, training = load_teacher(options), options.training
     source = open_source(training, local_device(options.machine.device))
-    criterion = partial(Taught, teaching=options, teacher=teacher)
+    criterion = partial(StudentCriterion, teaching=options, teacher=teacher)
     train(training, task=replace(REMOVAL, criterion=criterion), source=source, about=options.about)
     if int(os.environ.get("RANK", "0")) == 0 and read_log(options.out)[-1]["kind"] == "end":
         compare(options, validation_set(training, source))
@@ -148,7 +148,7 @@ def distill(options: Distillation) -> Path:
 
 
 def load_teacher(options: Distillation) -> LFGDiffusion:
-    """The teacher, if there is something to learn from it."""
+    """The teacher; refused where the student cannot learn from it."""
     teacher = checkpoint.load(options.teacher)
     config = teacher.config
     if config.unconditional:
@@ -161,7 +161,7 @@ def load_teacher(options: Distillation) -> LFGDiffusion:
     return teacher
 
 
-class Taught(Criterion):
+class StudentCriterion(Criterion):
     """A student with its losses: towards its teacher's result, and towards its teacher's latent."""
 
     visited: Tensor
@@ -176,7 +176,7 @@ class Taught(Criterion):
         self.teacher = teacher.eval().requires_grad_(requires_grad=False)
         length = model.config.schedule.length
         times = torch.tensor(model.config.schedule.times(teaching.student_steps)[-2::-1])
-        # Batches come with any timestep from 1 on: each stands for one that the student will visit.
+        # Batches have timesteps from 1 to T: each is mapped to one at which the student will be called.
         self.register_buffer(
             "visited", times[(torch.arange(length + 1) - 1).clamp(min=0) * len(times) // length]
         )
@@ -188,9 +188,9 @@ class Taught(Criterion):
         noisy = diffuse(batch.clean, batch.noise, a, s)
         with torch.no_grad():
             latent = self.teacher.encode(batch.picture, batch.mask)
-            taught = self.taught(noisy, batch, latent).clamp(-1, 1)
-        mixed = self.options.truth * batch.clean + (1 - self.options.truth) * taught
-        # The same y_t, as if it had come from the target: so any kind of prediction is led there.
+            result = self.run_teacher(noisy, batch, latent).clamp(-1, 1)
+        mixed = self.options.truth * batch.clean + (1 - self.options.truth) * result
+        # The noise with which the target would give the same y_t: so any kind of prediction can learn it.
         lesson = batch._replace(clean=mixed, noise=noise_from(mixed, noisy, a, s))
         guidance = self.model.encode(batch.picture, batch.mask)
         denoiser = self.simple_loss(lesson, batch.picture, guidance)
@@ -202,7 +202,7 @@ class Taught(Criterion):
             encoder = self.encoder_loss(batch, guidance)
         return Losses(denoiser + encoder, denoiser, encoder)
 
-    def taught(self, noisy: Tensor, batch: Batch, guidance: Tensor | None) -> Tensor:
+    def run_teacher(self, noisy: Tensor, batch: Batch, guidance: Tensor | None) -> Tensor:
         """(B, 3, H, W): where the teacher's DDIM steps lead from y_t, each picture from its own t."""
         kind, steps = self.teacher.config.predicts, self.options.teacher_steps
         for k in range(steps):
@@ -246,7 +246,7 @@ def compare(options: Distillation, pairs: Pairs) -> Path:
 
 
 def markdown(found: dict[str, Any]) -> str:
-    """The comparison for reading."""
+    """The comparison as Markdown."""
     rows = [
         [
             name,
@@ -264,7 +264,7 @@ def markdown(found: dict[str, Any]) -> str:
 
 
 def seconds(backend: TorchBackend, pairs: Pairs, steps: int, tries: int = 5) -> float:
-    """The median time of one picture by itself."""
+    """Median seconds for one picture."""
     times = []
     for k in range(tries + 1):
         one = Pairs(*(view[k % len(view)][None] for view in pairs))

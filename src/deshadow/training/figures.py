@@ -1,6 +1,5 @@
-"""The figures of results on a set of pairs: those of `deshadow.evaluation`, for what training holds."""
+"""The figures of results on a set of pairs, by `deshadow.metrics`, and tables of them."""
 
-import math
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
@@ -9,11 +8,11 @@ from typing import Any
 from torch import Tensor
 
 from deshadow.data.augment import Pairs
-from deshadow.metrics.pooling import pool, sharpness
+from deshadow.metrics.pooling import none_for_nan, pool, sharpness
 from deshadow.metrics.scores import score
 
 COLUMNS = ("LAB S", "LAB N", "LAB A", "PSNR S", "PSNR N", "PSNR A", "SSIM S", "sharpness")
-"""What `cells` gives: in the shadow, outside it, everywhere."""
+"""Headings of `cells`. S: in the shadow, N: outside it, A: everywhere."""
 
 
 def figures(removed: Tensor, pairs: Pairs) -> dict[str, Any]:
@@ -21,8 +20,8 @@ def figures(removed: Tensor, pairs: Pairs) -> dict[str, Any]:
     results, truths = (view.permute(0, 2, 3, 1).cpu().numpy() for view in (removed, pairs.clean))
     with ThreadPoolExecutor() as threads:
         scores = list(threads.map(score, results, truths, pairs.mask[:, 0].cpu().numpy()))
-    regions = {name: known(asdict(region)) for name, region in pool(scores).items()}
-    return {"regions": regions, **known({"sharpness": sharpness(scores)})}
+    regions = {name: none_for_nan(asdict(region)) for name, region in pool(scores).items()}
+    return {"regions": regions, **none_for_nan({"sharpness": sharpness(scores)})}
 
 
 def cells(found: Mapping[str, Any]) -> list[str]:
@@ -41,11 +40,3 @@ def cell(value: float | None, digits: int = 2) -> str:
 def table_lines(headings: list[str], rows: list[list[str]]) -> list[str]:
     """A table in Markdown."""
     return [f"| {' | '.join(row)} |" for row in (headings, ["---"] * len(headings), *rows)]
-
-
-def known(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The same for JSON: None where a number is not one."""
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in values.items()
-    }

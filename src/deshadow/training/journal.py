@@ -1,4 +1,4 @@
-"""What a run tells: a log of JSON lines, a line on the terminal, TensorBoard where it is installed."""
+"""The log of a run as JSON lines, its messages, and TensorBoard where that is installed."""
 
 import json
 import sys
@@ -13,7 +13,7 @@ LOG = "log.jsonl"
 
 
 class Journal:
-    """Writes down what happens; the quiet kind, for all processes but the first, writes nothing."""
+    """Writes log and messages; a quiet one, for all processes but the first, writes nothing."""
 
     def __init__(self, folder: Path, *, quiet: bool) -> None:
         self.quiet = quiet
@@ -27,7 +27,7 @@ class Journal:
             self.board = SummaryWriter(str(folder))
 
     def close(self) -> None:
-        """Nothing more will happen."""
+        """Close the files."""
         if not self.quiet:
             self.file.close()
         if self.board is not None:
@@ -46,26 +46,26 @@ class Journal:
                     self.board.add_scalar(f"{kind}/{name}", value, images)
 
     def say(self, text: str) -> None:
-        """A line that stays on the terminal."""
+        """Write a line to the terminal."""
         if not self.quiet:
             ending = "\033[K\n" if sys.stderr.isatty() else "\n"
             sys.stderr.write(f"{text}{ending}")
             sys.stderr.flush()
 
     def show(self, text: str) -> None:
-        """The line that moves: overwritten on a terminal, left out elsewhere."""
+        """Overwrite the last line of a terminal; elsewhere, do nothing."""
         if not self.quiet:
             show_line(text)
 
 
 def format_time(seconds: float) -> str:
-    """Hours, minutes and seconds."""
+    """Seconds as hours, minutes and seconds: 1:02:03, or 2:03."""
     hours, rest = divmod(int(max(0.0, seconds)), 3600)
     return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
 
 
 def read_log(folder: Path) -> list[dict[str, Any]]:
-    """The lines of a run's log; after a resumption, later lines about the same images count."""
+    """The lines of a run's log. Where a resumed run wrote a line again, the later one counts."""
     path = folder / LOG
     if not path.exists():
         raise ValueError(f"{folder} holds no training run: there is no {LOG} in it")

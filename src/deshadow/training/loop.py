@@ -148,7 +148,7 @@ class Run:
             self.validator.draw(self.state)
             self.journal.write("end", self.state.images, elapsed=self.state.elapsed)
             return scores
-        self.journal.say(f"{ending} after {self.state.images:,} images; go on with --resume")
+        self.journal.say(f"{ending} after {self.state.images:,} images; continue with --resume")
         if ending == "stopped":  # all processes agreed to, though the signal may have reached one alone
             raise Interrupted(signal.Signals(self.caught.get("signal", signal.SIGTERM)).name)
         return self.validator.scores or self.validator.validate(self.state, self.journal)

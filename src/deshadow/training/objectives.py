@@ -1,4 +1,4 @@
-"""What training minimises: the losses of the paper, each beside its equation, and what works in minutes."""
+"""What training minimises: the losses of the paper, each beside its equation, and additions to them."""
 
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from deshadow.nn.lfg import Encoder, LFGDiffusion, invariant_colour
 from deshadow.training.options import Norm, Objective, PictureLoss
 
 LAB_RANGE = 50.0
-"""What counts in LAB as 1 does in [-1, 1]: half of the lightness."""
+"""The difference in LAB that weighs as much as 1 in [-1, 1]: half of the range of L."""
 
 DETAIL = 8
 """Side of the squares in which the strength of detail is compared, in pixels."""
@@ -38,7 +38,7 @@ class Losses(NamedTuple):
 
 
 class Criterion(nn.Module):
-    """A model with its objective, as one module: what is compiled, and what is spread over GPUs."""
+    """A model with its objective as one module, which can be compiled and distributed."""
 
     weights: Tensor
     signal: Tensor
@@ -83,7 +83,7 @@ class Criterion(nn.Module):
         noisy = diffuse(batch.clean, batch.noise, a, s)
         output = self.model(noisy, batch.t, picture, batch.mask, guidance).float()
         if self.model.config.prediction.loss_on_output:
-            error = normed(
+            error = apply_norm(
                 output - target(kind, batch.clean, batch.noise, picture, a, s), self.objective.norm
             )
         else:
@@ -105,39 +105,41 @@ class Criterion(nn.Module):
         with torch.set_grad_enabled(torch.is_grad_enabled() and self.objective.invariant_target == "joint"):
             clean = encoder(batch.clean, torch.zeros_like(batch.mask))
         loss = invariant_loss(guidance, clean)
-        # E* has whatever scale stage one gave it: the loss is a share of its variance.
+        # The scale of E* is left to stage one, so the loss is a share of its variance.
         return self.objective.invariant * (loss / variance(clean) if encoder is self.frozen else loss)
 
 
 class PictureError(nn.Module):
-    """How far pictures lie from the clean ones: many small operations, worth compiling into few."""
+    """The error of pictures: many small operations, which are worth compiling."""
 
     def __init__(self, objective: PictureLoss) -> None:
         super().__init__()
         self.objective = objective
 
     def forward(self, found: Tensor, clean: Tensor) -> Tensor:
-        """(B, 3, H, W): of pictures in [-1, 1], in RGB, LAB and detail."""
+        """(B, 3, H, W) in [-1, 1], twice → (B, 3, H, W): the error in RGB, LAB and detail."""
         norm = self.objective.norm
-        error = normed(found - clean, norm)
+        error = apply_norm(found - clean, norm)
         if self.objective.lab:
             one, other = (lab(((each + 1) / 2).clamp(0, 1)) for each in (found, clean))
-            error = error + self.objective.lab * normed((one - other) / LAB_RANGE, norm)
+            error = error + self.objective.lab * apply_norm((one - other) / LAB_RANGE, norm)
         if self.objective.detail:
-            error = error + self.objective.detail * normed(detail(found) - detail(clean), norm)
+            error = error + self.objective.detail * apply_norm(
+                detail_strength(found) - detail_strength(clean), norm
+            )
         return error
 
 
-def normed(difference: Tensor, norm: Norm) -> Tensor:
-    """Absolute or squared."""
+def apply_norm(difference: Tensor, norm: Norm) -> Tensor:
+    """The absolute or squared difference."""
     return difference.abs() if norm == "l1" else difference.square()
 
 
-def detail(picture: Tensor) -> Tensor:
-    """(B, 3, H, W) → (B, 1, H, W): how strong the differences between neighbours are, square by square.
+def detail_strength(picture: Tensor) -> Tensor:
+    """(B, 3, H, W) → (B, 1, H, W): root mean square of the gradients in each square of DETAIL pixels.
 
-    The pictures of a pair are seldom aligned to the pixel. What is closest to the truth on average is
-    then blurred; the strength of its detail is not.
+    The pictures of a pair are seldom aligned to the pixel. The result that is closest to the truth on average
+    is then blurred; its gradients are too weak, wherever they lie.
     """
     grey = picture.mean(dim=1, keepdim=True)
     across, down = grey.diff(dim=3), grey.diff(dim=2)

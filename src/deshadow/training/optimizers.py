@@ -1,4 +1,4 @@
-"""Muon (Jordan et al., 2024): momentum made orthogonal, so that a step goes as far in every direction."""
+"""Muon (Jordan et al., 2024): the momentum is made orthogonal, so that all directions get equal steps."""
 
 from collections.abc import Sequence
 
@@ -11,10 +11,10 @@ from deshadow.nn.unet import UNet
 
 MOMENTUM = 0.95
 COEFFICIENTS = 3.4445, -4.7750, 2.0315
-"""Of the Newton-Schulz iteration: five rounds bring all singular values near 1, from wherever they were."""
+"""Of the Newton-Schulz iteration, five rounds of which bring all singular values near 1."""
 ROUNDS = 5
 LIKE_ADAM = 0.2
-"""Root mean square of a step of rate 1: about that of AdamW, so that both take the same rate."""
+"""Root mean square of a step at rate 1, about that of AdamW, so that both can use the same rate."""
 
 
 class Muon(torch.optim.AdamW):
@@ -39,17 +39,17 @@ class Muon(torch.optim.AdamW):
         gradients = [each.grad for each in moving if each.grad is not None]
         torch._foreach_lerp_(momenta, gradients, 1 - MOMENTUM)
         ahead = torch._foreach_lerp(gradients, momenta, MOMENTUM)
-        steps = orthogonalised(ahead)
+        steps = orthogonalise(ahead)
         torch._foreach_mul_(steps, [LIKE_ADAM * max(step.shape) ** 0.5 for step in steps])
         torch._foreach_mul_(moving, 1 - rate * decay)
         shaped = [step.reshape(each.shape) for step, each in zip(steps, moving, strict=True)]
         torch._foreach_add_(moving, shaped, alpha=-rate)
 
 
-def orthogonalised(tensors: Sequence[Tensor]) -> list[Tensor]:
+def orthogonalise(tensors: Sequence[Tensor]) -> list[Tensor]:
     """Each tensor as a matrix of its first axis by all others, made orthogonal.
 
-    Matrices of about one size are filled up with zeros, which change nothing, and done together.
+    Matrices of similar sizes are padded with zeros, which changes nothing, and computed together.
     """
     matrices = [each.flatten(1) for each in tensors]
     wide = [each.mT if len(each) > each.shape[1] else each for each in matrices]
@@ -58,15 +58,15 @@ def orthogonalised(tensors: Sequence[Tensor]) -> list[Tensor]:
         together.setdefault(tuple(1 << (length - 1).bit_length() for length in each.shape), []).append(place)
     for (height, width), places in together.items():
         filled = [F.pad(wide[k], (0, width - wide[k].shape[1], 0, height - len(wide[k]))) for k in places]
-        for place, found in zip(places, orthogonal(torch.stack(filled)), strict=True):
+        for place, found in zip(places, orthogonalise_batch(torch.stack(filled)), strict=True):
             rows, columns = wide[place].shape
             part = found[:rows, :columns]
             matrices[place] = part.mT if wide[place].shape != matrices[place].shape else part
     return matrices
 
 
-def orthogonal(wide: Tensor) -> Tensor:
-    """(N, h, w), h ≤ w → the same with singular values near 1, by a polynomial that needs products alone."""
+def orthogonalise_batch(wide: Tensor) -> Tensor:
+    """(N, h, w), h ≤ w → the same with singular values near 1, by a polynomial of matrix products."""
     a, b, c = COEFFICIENTS
     x = wide / (wide.norm(dim=(1, 2), keepdim=True) + 1e-7)
     x = x.bfloat16() if x.is_cuda else x

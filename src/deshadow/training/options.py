@@ -238,7 +238,7 @@ class Machine:
     """How a run is computed, saved and logged; its weights do not depend on these options."""
 
     device: str = "auto"
-    """auto, cpu or cuda."""
+    """auto, cpu, or a device of torch: cuda, mps."""
     compiled: bool | None = None
     """Compile the error of a picture. By default on a GPU with Triton."""
     bfloat16: bool | None = None

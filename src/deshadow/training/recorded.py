@@ -1,4 +1,4 @@
-"""Forward and backward as one CUDA graph: a step of many small kernels, started at once."""
+"""Forward and backward pass as one CUDA graph, which starts many small kernels at once."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -7,17 +7,17 @@ import torch
 from torch import Tensor, nn
 
 SETTLING = 3
-"""Steps that run as they are, until kernels are compiled and chosen; the next one is recorded."""
+"""Steps before one is recorded, in which kernels are compiled and chosen."""
 
 
 class Gradients:
-    """Calling it gives the losses of a batch, and leaves their gradients at the model's parameters."""
+    """A callable: the losses of a batch; gradients are left at the model's parameters."""
 
     def __init__(self, criterion: nn.Module, precision: Callable[[], AbstractContextManager[object]]) -> None:
         self.criterion, self.precision = criterion, precision
 
     def __call__(self, batch: tuple[Tensor, ...], pretraining: bool) -> tuple[Tensor, ...]:
-        """The losses, of which the first is derived."""
+        """The losses; the first one is differentiated."""
         with self.precision():
             losses: tuple[Tensor, ...] = self.criterion(batch, pretraining)
         losses[0].backward()  # type: ignore[no-untyped-call]
@@ -25,7 +25,7 @@ class Gradients:
 
 
 class RecordedGradients(Gradients):
-    """The same on a GPU, recorded once for each stage and each shape of batch, then replayed."""
+    """Gradients on a GPU: recorded once for each stage and shape of batch, then replayed."""
 
     def __init__(self, criterion: nn.Module, precision: Callable[[], AbstractContextManager[object]]) -> None:
         super().__init__(criterion, precision)
@@ -53,7 +53,7 @@ class RecordedGradients(Gradients):
         return self.losses
 
     def beside(self, batch: tuple[Tensor, ...], pretraining: bool) -> tuple[Tensor, ...]:
-        """One call that is not recorded, on the stream that recordings are made on."""
+        """One call without recording, on the stream on which recordings are made."""
         self.stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self.stream):
             losses = super().__call__(batch, pretraining)
@@ -61,7 +61,7 @@ class RecordedGradients(Gradients):
         return losses
 
     def record(self, batch: tuple[Tensor, ...], pretraining: bool) -> None:
-        """Note down all kernels of a step; none of them runs."""
+        """Record all kernels of a step, without running them."""
         self.batch = type(batch)._make(each.clone() for each in batch)  # type: ignore[attr-defined]
         for parameter in self.parameters:
             parameter.grad = None

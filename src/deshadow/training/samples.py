@@ -1,4 +1,4 @@
-"""A sheet of what a model does to its validation pictures."""
+"""A sheet of pictures: what a model makes of its validation set."""
 
 import io
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ ROWS, GAP = 8, 4
 
 
 def draw_samples(model: LFGDiffusion, pairs: Pairs, options: TrainingOptions, path: Path) -> None:
-    """A row a picture: shadow picture, mask, guidance if there is any, result, truth."""
+    """Write a sheet with a row for each picture: shadow picture, mask, guidance if any, result, truth."""
     chosen = Pairs(*(view[:ROWS] for view in pairs))
     backend = open_unrecorded(model, pairs)
     picture = chosen.picture.float() / 127.5 - 1
@@ -48,6 +48,6 @@ def save_sheet(columns: Mapping[str, Tensor], path: Path) -> None:
 
 
 def grey(guidance: Tensor) -> Tensor:
-    """(B, 1 or 3, H, W) → (B, 3, H, W) from 0 to 255, each picture over its own range."""
+    """(B, 1 or 3, H, W) → (B, 3, H, W) from 0 to 255, each picture stretched to the full range."""
     low, high = (how(guidance, dim=(1, 2, 3), keepdim=True) for how in (torch.amin, torch.amax))
     return ((guidance - low) / (high - low).clamp(min=1e-6) * 255).expand(-1, 3, -1, -1)

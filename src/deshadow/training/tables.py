@@ -9,12 +9,12 @@ from deshadow.training.figures import COLUMNS, cell, cells, table_lines
 from deshadow.training.options import LITERAL
 
 RECORD = "row.json"
-"""In the folder of a row: its figures, or why it failed."""
+"""File in the folder of a row: its figures, or why it failed."""
 INPUT = "input"
-"""The folder of the row that no network has touched."""
+"""Folder of the row that scores the shadow pictures themselves."""
 
 NOISE = {"predicts": "noise", "norm": "l2", "final": 0.0}
-"""What predicts noise learns nothing where there is nothing else, so no image is kept for the last step."""
+"""At the last timestep y_t is nothing but noise, and predicting it teaches nothing: all timesteps alike."""
 BASELINE = {"guidance": "none", "fusion": "none", **NOISE}
 
 ROWS: dict[str, dict[str, Any]] = {
@@ -30,7 +30,7 @@ ROWS: dict[str, dict[str, Any]] = {
     "palette": {"sees": "picture", **BASELINE},
     "repaint": {"sees": "nothing", **BASELINE},
 }
-"""In which options each row differs from the whole."""
+"""What each row changes in the options of the whole method. A new row is one entry here and in TABLES."""
 
 TABLES: dict[str, dict[str, str]] = {
     "Fusion of y_t (Tab. 3)": {
@@ -54,7 +54,7 @@ TABLES: dict[str, dict[str, str]] = {
         "ours": "ours",
     },
 }
-"""The rows of each table, by their names, with what they are called there."""
+"""The rows of each table, by name, with their titles."""
 
 RUN_COLUMNS = ("steps", "images", "minutes", "latent worth", "latent common", "latent gap")
 
@@ -79,7 +79,7 @@ def write_tables(folder: Path) -> Path:
 
 
 def markdown(records: dict[str, dict[str, Any]]) -> str:
-    """The tables for reading."""
+    """The tables as Markdown."""
     lines = [
         "S, N, A: in the shadow, outside it, everywhere. LAB: mean absolute difference summed over channels, "
         'the field\'s "RMSE". PSNR in dB. Sharpness: 1 is as sharp as the truth. Latent worth: how much the '
@@ -94,7 +94,7 @@ def markdown(records: dict[str, dict[str, Any]]) -> str:
 
 
 def row_cells(title: str, found: dict[str, Any] | None) -> list[str]:
-    """One row; where it has no figures, why."""
+    """The cells of a row; without figures, the reason."""
     if found is None or "failed" in found:
         why = "not run" if found is None else f"failed: {found['failed']}".replace("|", "/")
         return [f"{title} ({why})", *["–"] * (len(COLUMNS) + len(RUN_COLUMNS))]

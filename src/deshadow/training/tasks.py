@@ -1,4 +1,4 @@
-"""What differs between training a remover and training a detector; the loop is the same."""
+"""What differs between training a remover and a detector: the functions that the loop calls."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from deshadow.training import batches, detector, objectives, samples, validation
 from deshadow.training.options import TrainingOptions
 
 ENCODER = "encoder."
-"""What the names of the encoder's tensors begin with."""
+"""Prefix of the names of the encoder's tensors."""
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class Task:
     """The functions that the loop calls. Models, batches, losses and scores are the task's own types."""
 
     model: Callable[[TrainingOptions], Any]
-    """A model to begin with."""
+    """A new model, or one with the weights that the options name."""
     source: Callable[[TrainingOptions, torch.device], Any]
-    """Has `batch(first, count)`."""
+    """The data: an object with `batch(first, count)`."""
     criterion: Callable[[Any, TrainingOptions], nn.Module]
     """From a `State` to a module (batch, pretraining) → losses, the first of which is minimised."""
     losses: tuple[str, ...]
@@ -39,9 +39,9 @@ class Task:
     describe: Callable[[Any], str]
     """Scores in one line."""
     headline: Callable[[Any], str]
-    """The one that matters."""
+    """The score that matters most, in a few words."""
     draw: Callable[[Any, Any, TrainingOptions, Path], None]
-    """A picture of what a model does to the validation set."""
+    """Writes a sheet of pictures of the validation set."""
 
 
 def task_of(options: TrainingOptions) -> Task:
@@ -50,7 +50,7 @@ def task_of(options: TrainingOptions) -> Task:
 
 
 def new_remover(options: TrainingOptions) -> LFGDiffusion:
-    """A remover to begin with: random, or with the weights that the options name."""
+    """A new remover, with the weights that the options name, or random ones."""
     if options.network.init is not None and options.network.encoder is None:
         return checkpoint.load(options.network.init, expect=options.network.model)
     model = LFGDiffusion(options.network.model)
@@ -76,7 +76,7 @@ def load_part(model: LFGDiffusion, path_or_name: str, wanted: Callable[[str], bo
 
 
 def new_detector(options: TrainingOptions) -> ShadowDetector:
-    """A detector to begin with: random, or the one that the options name."""
+    """A new detector, with the weights that the options name, or random ones."""
     config = options.network.config
     assert not isinstance(config, ModelConfig)
     if options.network.init is not None:

@@ -1,4 +1,4 @@
-"""Weights for a model that is not quite the one they were trained in."""
+"""Weights for a model that differs in parts from the one that they were trained in."""
 
 from pathlib import Path
 
@@ -11,9 +11,9 @@ from deshadow.runtime import checkpoint
 
 
 def transplant(path_or_name: str, config: ModelConfig, seed: int, output: Path) -> float:
-    """Write a checkpoint of `config` with the tensors that fit by name and shape, the others drawn anew.
+    """Write a checkpoint of `config` with the tensors that fit by name and shape, the others random.
 
-    The share of its parameters that came over, 0 to 1.
+    Returns the share of its parameters that were taken over, 0 to 1.
     """
     given = checkpoint.read(checkpoint.locate(path_or_name)).tensors
     torch.manual_seed(seed)

@@ -56,7 +56,9 @@ def validate(
     model: LFGDiffusion, pairs: Pairs, steps: int = 1, seed: int = 0, frozen: Encoder | None = None
 ) -> Validation:
     """Remove the shadows of all pairs and compare; `frozen` is E*, if there is one."""
-    with torch.backends.cudnn.flags(enabled=True, benchmark=False):  # its search outlasts a validation
+    with torch.backends.cudnn.flags(
+        enabled=True, benchmark=False
+    ):  # a search for the fastest kernels takes longer
         return score(open_unrecorded(model, pairs), pairs, steps, seed, frozen)
 
 
@@ -100,7 +102,7 @@ def remove(
 ) -> Tensor:
     """(N, 3, H, W) of 8 bits: the network's own output, from noise that depends on the picture's number.
 
-    The guidance is the encoder's, unless it is given (N, C, H, W).
+    The guidance (N, C, H, W) comes from the encoder unless given.
     """
     outputs = []
     for first in range(0, len(pairs.picture), CHUNK):
@@ -142,7 +144,7 @@ def encode_clean(frozen: Encoder, pairs: Pairs) -> Tensor:
 
 
 def other_pictures(latents: Tensor) -> Tensor:
-    """(N, …) → the same, each picture with the latent of the one half the set away: one of another scene."""
+    """(N, …) → the same latents, each given to the picture half the set away, which is of another scene."""
     return latents.roll(len(latents) // 2, dims=0)
 
 
@@ -182,7 +184,7 @@ def sharpness(removed: Tensor, pairs: Pairs) -> float:
     result = truth = 0.0
     for first in range(0, len(removed), CHUNK):
         part = slice(first, first + CHUNK)
-        lightness = (lab(pictures[part] / 255)[:, 0] for pictures in (removed, pairs.clean))
-        energy = gradient_energy(*lightness, pairs.mask[part, 0])
+        one, other = (lab(pictures[part] / 255)[:, 0] for pictures in (removed, pairs.clean))
+        energy = gradient_energy(one, other, pairs.mask[part, 0])
         result, truth = result + energy.result, truth + energy.truth
     return result / truth if truth else 0.0

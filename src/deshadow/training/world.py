@@ -13,7 +13,7 @@ from deshadow.runtime.device import choose_device
 
 @dataclass(frozen=True)
 class World:
-    """This process among those of the run."""
+    """The place of this process among those of the run."""
 
     rank: int
     size: int
@@ -32,8 +32,8 @@ class World:
         distributed.all_reduce(tensor)
         return [value / self.size for value in tensor.tolist()]
 
-    def agreed(self, values: list[float]) -> list[float]:
-        """The numbers of the first process, for all."""
+    def broadcast(self, values: list[float]) -> list[float]:
+        """The numbers of the first process, in all processes."""
         if self.size == 1:
             return values
         tensor = torch.tensor(values, dtype=torch.float64, device=self.device)
