@@ -50,12 +50,12 @@ def test_the_network_gets_the_picture_at_256_and_the_mask_dilated_by_21() -> Non
 
 def test_the_mask_does_not_grow_into_another_shadow() -> None:
     picture, mask, _ = scene(256, 256)
-    grown = dilate(mask, 10) > 0
-    stays = (mask == 0) & (np.arange(256) > 100)
-    assert (grown & stays).any()
+    dilated = dilate(mask, 10) > 0
+    protected = (mask == 0) & (np.arange(256) > 100)
+    assert (dilated & protected).any()
     spy = Spy(NO_ENCODER)
-    network_output(spy, Sampling(1))(give(picture, mask, protected=stays))
-    np.testing.assert_array_equal(spy.seen[0][2][0, 0] > 0, grown & ~stays)
+    network_output(spy, Sampling(1))(give(picture, mask, protected=protected))
+    np.testing.assert_array_equal(spy.seen[0][2][0, 0] > 0, dilated & ~protected)
     network_output(spy, Sampling(1))(give(picture, mask, protected=np.ones(mask.shape, bool)))
     np.testing.assert_array_equal(spy.seen[1][2][0, 0] > 0, mask > 0)  # its own pixels it keeps
 

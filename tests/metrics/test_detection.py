@@ -13,18 +13,21 @@ def test_detection_is_what_counting_pixels_gives() -> None:
     rng = np.random.default_rng(0)
     mask, truth = (rng.integers(0, 256, (20, 30), dtype=np.uint8) for _ in range(2))
     pairs = list(zip((mask > 127).ravel().tolist(), (truth > 127).ravel().tolist(), strict=True))
-    found, missed = pairs.count((True, True)), pairs.count((False, True))
-    invented, spared = pairs.count((True, False)), pairs.count((False, False))
+    true_positives, false_negatives = pairs.count((True, True)), pairs.count((False, True))
+    false_positives, true_negatives = pairs.count((True, False)), pairs.count((False, False))
     ours = confusion(mask, truth)
     assert (
         ours
         == confusion(torch.from_numpy(mask), torch.from_numpy(truth))
         == confusion(mask > 127, truth > 127)
     )
-    assert ours == Confusion(found, missed, invented, spared)
-    hits = (found / (found + missed) + spared / (spared + invented)) / 2
+    assert ours == Confusion(true_positives, false_negatives, false_positives, true_negatives)
+    hits = (
+        true_positives / (true_positives + false_negatives)
+        + true_negatives / (true_negatives + false_positives)
+    ) / 2
     assert ours.balanced_error_rate == pytest.approx(100 * (1 - hits))
-    assert ours.iou == pytest.approx(found / (found + missed + invented))
+    assert ours.iou == pytest.approx(true_positives / (true_positives + false_negatives + false_positives))
 
 
 def test_a_perfect_mask_an_inverted_one_and_none() -> None:
