@@ -53,7 +53,7 @@ def test_the_mask_is_white_in_the_shadows_and_the_overlay_numbers_them(
 
 @pytest.mark.parametrize(
     ("output", "words"),
-    [("photo.png", "overwritten"), ("mask.jpg", "blurred"), ("mask", "should end"), (".", "should end")],
+    [("photo.png", "overwritten"), ("mask.jpg", "blur"), ("mask", "must end"), (".", "must end")],
 )
 def test_detect_refuses_in_one_line(
     output: str, words: str, photo: Path, capsys: pytest.CaptureFixture[str]
@@ -82,7 +82,7 @@ def test_an_overlay_marks_each_shadow_in_a_colour_of_its_own() -> None:
     picture = np.full((200, 300, 3), 0.5, np.float32)
     labels = np.zeros((200, 300), np.int32)
     labels[20:120, 20:120], labels[50:90, 200:260], labels[199, 299] = 1, 2, 3
-    drawn = np.asarray(sheets.overlay(picture, labels))
+    drawn = np.asarray(sheets.draw_overlay(picture, labels))
     colours = {tuple(colour) for colour in drawn.reshape(-1, 3).tolist()}
     assert {(255, 96, 0), (0, 122, 255), (52, 168, 83)} <= colours
     assert tuple(drawn[0, 150]) > (127, 127, 127)  # pale outside

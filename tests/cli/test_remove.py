@@ -222,7 +222,7 @@ def cut_short() -> bytes:
     ("data", "words"),
     [
         (b"hello", "not a photo"),
-        (cut_short(), "cut short"),
+        (cut_short(), "incomplete"),
         (b"", "empty"),
         (bomb(), "million pixels"),
     ],
@@ -280,7 +280,7 @@ def test_the_first_frame_of_an_animation_is_taken_with_a_sentence(tmp_path: Path
     frames[0].save(tmp_path / "photo.png", save_all=True, append_images=frames[1:])
     ended = deshadow(tmp_path / "photo.png", "--mask", write_mask(tmp_path / "m.png"))
     assert ended.code == 0
-    assert "first was taken" in ended.err
+    assert "only the first was used" in ended.err
     assert read(tmp_path / "photo.deshadowed.png").notes == ()
 
 
@@ -309,7 +309,7 @@ def test_a_mask_given_twice_is_refused(tmp_path: Path, deshadow: Command) -> Non
     failed_in_one_line(deshadow(tmp_path / "photo.png", "--mask", tmp_path / "m"), "several masks")
     for each in (tmp_path / "m").iterdir():
         each.unlink()
-    failed_in_one_line(deshadow(tmp_path / "photo.png", "--mask", tmp_path / "m"), "no mask for it")
+    failed_in_one_line(deshadow(tmp_path / "photo.png", "--mask", tmp_path / "m"), "no mask for this photo")
     assert names(tmp_path) == ["photo.png"]
 
 
@@ -353,10 +353,10 @@ def test_what_is_not_there_and_what_is_a_folder(tmp_path: Path, deshadow: Comman
     write_photo(tmp_path / "in/a.png")
     write_photo(tmp_path / "in/b.png")
     mask = write_mask(tmp_path / "m.png")
-    failed_in_one_line(deshadow(tmp_path / "no.jpg"), "is not there")
+    failed_in_one_line(deshadow(tmp_path / "no.jpg"), "no.jpg: file not found")
     failed_in_one_line(deshadow(tmp_path / "no*.jpg"), "no photos")
-    failed_in_one_line(deshadow("frobnicate"), "neither a photo nor a command")
-    failed_in_one_line(deshadow(tmp_path / "in", "--mask", tmp_path / "no.png"), "is not there")
+    failed_in_one_line(deshadow("frobnicate"), "no such command or file")
+    failed_in_one_line(deshadow(tmp_path / "in", "--mask", tmp_path / "no.png"), "no.png: file not found")
     failed_in_one_line(
         deshadow(tmp_path / "in", "--mask", mask, "-o", tmp_path / "one.png"), "several photos"
     )

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from deshadow.photo import read
-from deshadow.photo.inputs import Opened, open_mask, open_picture, through
+from deshadow.photo.inputs import OpenedImage, change_image, open_mask, open_picture
 from deshadow.removal.remover import Remover
 
 DTYPES: list[Any] = [np.uint8, np.uint16, np.int32, np.int64, np.float16, np.float32, np.float64]
@@ -27,7 +27,9 @@ def picture(shape: tuple[int, ...], dtype: Any, seed: int = 0) -> np.ndarray:
     return rng.integers(0, 65535 if dtype == np.uint16 else 255, shape, endpoint=True).astype(dtype)
 
 
-def change(opened: Opened, seed: int = 0) -> tuple[list[tuple[np.ndarray, np.ndarray]], list[np.ndarray]]:
+def change(
+    opened: OpenedImage, seed: int = 0
+) -> tuple[list[tuple[np.ndarray, np.ndarray]], list[np.ndarray]]:
     """A result for each picture, and where its weight is 0."""
     rng = np.random.default_rng(seed)
     changes = []
@@ -144,14 +146,14 @@ def test_bytes_give_bytes_and_a_path_a_picture_of_pillow(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (None, "is no picture"),
+        (None, "cannot be a picture|picture cannot be"),
         (np.zeros((3, 8, 9), np.uint8), "channels last"),
         (np.zeros((8, 9, 3, 1), np.uint8), "must be"),
         (np.zeros((0, 9, 3), np.uint8), "no pixels"),
-        (np.full((8, 9, 3), 200.0), "divide by 255"),
+        (np.full((8, 9, 3), 200.0), "divide them by 255"),
         (np.full((8, 9, 3), np.nan), "not finite"),
         (np.full((8, 9, 3), -1), "0 to 255"),
-        (np.zeros((8, 9, 3), bool), "is no picture"),
+        (np.zeros((8, 9, 3), bool), "cannot be a picture|picture cannot be"),
         (Image.new("F", (4, 4)), "RGB or grey"),
         (Image.new("RGB", (0, 4)), "no pixels"),
         (torch.zeros(8, 9), "must be"),
@@ -177,7 +179,7 @@ def test_masks_of_every_kind_hold_what_they_held(tmp_path: Path) -> None:
     painted = np.dstack([np.full((6, 8, 3), 255, np.uint8), bits])
     assert np.array_equal(open_mask(Image.fromarray(painted))[0], painted)
     assert len(open_mask(torch.zeros(3, 1, 6, 8))) == 3
-    with pytest.raises(ValueError, match="is no mask"):
+    with pytest.raises(ValueError, match="a mask cannot be"):
         open_mask(3)
 
 
@@ -190,13 +192,13 @@ def test_each_picture_of_a_batch_meets_its_own_mask() -> None:
         assert mask is not None
         return (np.ones_like(pixels), mask.reshape(5, 6).astype(np.float32)) if mask.any() else None
 
-    result = through(pictures, masks, white)
+    result = change_image(pictures, masks, white)
     assert torch.equal(result[0], pictures[0])
     assert torch.equal(result[1], torch.ones(3, 5, 6))
-    assert (through(pictures, masks[1:], white) == 1).all()
-    assert torch.equal(through(pictures, masks[:, 0], white), result)
-    with pytest.raises(ValueError, match="masks do not fit"):
-        through(pictures[:1], masks, white)
+    assert (change_image(pictures, masks[1:], white) == 1).all()
+    assert torch.equal(change_image(pictures, masks[:, 0], white), result)
+    with pytest.raises(ValueError, match="masks for"):
+        change_image(pictures[:1], masks, white)
 
 
 @pytest.mark.parametrize(

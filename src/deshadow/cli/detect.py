@@ -16,17 +16,22 @@ _LOSSLESS = (".png", ".tif", ".tiff", ".bmp")
 
 
 def detect(
-    photo: Annotated[Path, Parameter(help="The photo.")],
+    photo: Annotated[Path, Parameter(help="Photo to search for shadows.")],
     /,
     *,
-    output: Annotated[Path, Parameter(alias="-o", help="The mask to write, white in the shadow: .png.")],
+    output: Annotated[
+        Path,
+        Parameter(
+            alias="-o", help="Mask to write, white in the shadow; its name ends in .png, .tif or .bmp."
+        ),
+    ],
     overlay: Annotated[
-        Path | None, Parameter(help="Write the photo with its shadows outlined and numbered there.")
+        Path | None, Parameter(help="Picture to write: the photo with its shadows outlined and numbered.")
     ] = None,
     detector: Finder = "detector",
     device: Device = "auto",
 ) -> None:
-    """Find the shadows of a photo: a mask, and a picture in which they are numbered."""
+    """Find the shadows of a photo: write them as a mask, and list them with their numbers."""
     for line in find_shadows(photo, output, overlay, detector, device):
         print(line)  # noqa: T201
 
@@ -34,47 +39,51 @@ def detect(
 def find_shadows(
     photo: Path, output: Path, overlay: Path | None, detector: str, device: str
 ) -> Iterator[str]:
-    """Write the mask, 255 in a shadow, and the overlay; gives a line for each file and each shadow."""
+    """Write the mask, 255 in a shadow, and the overlay; yields a line for each file and each shadow."""
     import numpy as np
     from PIL import Image
 
     from deshadow.photo import format_of, read
     from deshadow.removal import sheets
-    from deshadow.removal.jobs import Job, check_places, make_folder
     from deshadow.removal.remover import Remover
+    from deshadow.removal.tasks import PhotoTask, check_outputs, make_folder
     from deshadow.system.files import silence_pillow, silence_stderr, write_output
 
     silence_pillow()
     if output.suffix.lower() not in _LOSSLESS:
-        raise ValueError(f"{output} should end in one of {', '.join(_LOSSLESS)}: a mask must not be blurred")
+        raise ValueError(
+            f"{output}: the name of a mask must end in {', '.join(_LOSSLESS)}, since JPEG would blur it"
+        )
     places = [output] if overlay is None else [output, overlay]
     for place in places:
         format_of(place)
-    check_places([Job(photo, output)], places)
+    check_outputs([PhotoTask(photo, output)], places)
     with silence_stderr():
         seen = read(photo)
     for folder in dict.fromkeys(place.parent for place in places):
         make_folder(folder)
     labels = Remover(detector=detector, device=device).find_shadows(seen.pixels)
     mask = Image.fromarray(np.where(labels > 0, np.uint8(255), np.uint8(0)))
-    write_output(output, sheets.packed(mask, format_of(output)))
+    write_output(output, sheets.encode_image(mask, format_of(output)))
     count = int(labels.max(initial=0))
     if not count:
-        yield f"{output}: no shadow found, so it is black"
+        yield f"{output}: no shadow found, so the mask is black"
     else:
         share = 100 * float((labels > 0).mean())
         yield f"{output}: {count} shadow{'s' * (count > 1)}, {share:.0f} % of the photo"
     if overlay is not None:
-        write_output(overlay, sheets.packed(sheets.overlay(seen.pixels, labels), format_of(overlay)))
+        write_output(
+            overlay, sheets.encode_image(sheets.draw_overlay(seen.pixels, labels), format_of(overlay))
+        )
         yield f"{overlay}"
     yield from _listing(labels)
 
 
 def _listing(labels: "NDArray[np.int32]") -> Iterator[str]:
-    """A line for each shadow: its number, its share of the photo, and a point in it for --at."""
+    """Lines with the number of each shadow, its share of the photo, and a point in it for --at."""
     from deshadow.removal import sheets
 
     for number in range(1, int(labels.max(initial=0)) + 1):
         inside = labels == number
-        x, y = sheets.middle(inside)
+        x, y = sheets.find_middle(inside)
         yield f"{number}: {100 * float(inside.mean()):.1f} % of the photo, at {x:.0f},{y:.0f}"

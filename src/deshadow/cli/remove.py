@@ -1,9 +1,11 @@
 """`deshadow PHOTOS`: removes shadows from files. It imports what it needs when it runs."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import field, make_dataclass
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter
@@ -13,6 +15,12 @@ from deshadow.removal.options import Option, RemovalOptions, list_options
 
 if TYPE_CHECKING:
     from cyclopts import Token
+    from rich.console import Console
+
+    from deshadow.removal.batch import BatchRequest
+    from deshadow.removal.outcomes import Outcome
+    from deshadow.removal.remover import Remover
+    from deshadow.removal.tasks import PhotoTask
 
 _FILES = Group("Photos and results", sort_key=1)
 _SHADOWS = Group("Which shadows", sort_key=2)
@@ -142,12 +150,92 @@ def remove(
         return
     if unknown := [each for each in photos if each.startswith("-") and each != "-"]:
         raise ValueError(f"unknown option {unknown[0]}: deshadow --help lists the options")
-    from deshadow.removal import batch
+    from deshadow.removal.batch import BatchRequest
     from deshadow.removal.remover import Remover
+    from deshadow.removal.tasks import plan_tasks
 
-    request = batch.Request(
-        output, mask, recursive, skip_existing, save_mask, compare, variants, json, quality, workers
-    )
-    outcomes = batch.run(photos, request, options, Remover(weights, detector, device))
+    tasks = plan_tasks(photos, output, mask, recursive)
+    request = BatchRequest(skip_existing, save_mask, compare, variants, quality, workers)
+    outcomes = _process(tasks, request, options, Remover(weights, detector, device), json)
     if any(outcome.state == "failed" for outcome in outcomes):
         sys.exit(2)
+
+
+def _process(
+    tasks: "Sequence[PhotoTask]",
+    request: "BatchRequest",
+    options: RemovalOptions,
+    remover: "Remover",
+    report: str | None,
+) -> "list[Outcome]":
+    """Process all photos with a progress bar on stderr, print a line for each, and write the report."""
+    from rich.console import Console
+
+    from deshadow.removal.batch import prepare_outputs, process_batch
+    from deshadow.removal.outcomes import format_report
+    from deshadow.removal.tasks import STREAM
+    from deshadow.system.files import silence_pillow, write_output
+
+    silence_pillow()
+    prepare_outputs(tasks, request, report)
+    errors = Console(stderr=True, soft_wrap=True)
+    # On a terminal, messages go through the console of the progress bar, which is then drawn below them.
+    taken = report == STREAM or any(task.output is None for task in tasks) or sys.stdout.isatty()
+    console = errors if taken else Console(soft_wrap=True)
+    outcomes: dict[int, Outcome] = {}
+    with _show_progress(len(tasks), errors) as advance:
+        for index, outcome in process_batch(tasks, request, options, remover, advance):
+            outcomes[index] = outcome
+            _print_outcome(outcome, console, errors)
+    ordered = [outcomes[index] for index in range(len(tasks))]
+    if report:
+        text = format_report(ordered, options)
+        if report == STREAM:
+            sys.stdout.write(text)
+        else:
+            write_output(Path(report), text.encode(errors="backslashreplace"))  # as JSON escapes too
+    return ordered
+
+
+@contextmanager
+def _show_progress(count: int, console: "Console") -> Iterator[Callable[[int, float], None]]:
+    """A progress bar; yields a function of the index of a photo and the share of it that is done."""
+    from deshadow.system.progress import show_progress
+
+    with show_progress("Removing shadows", count, console) as bar:
+        shares, lock = [0.0] * count, Lock()
+
+        def advance(index: int, share: float) -> None:
+            with lock:
+                bar.advance(max(0.0, share - shares[index]))
+                shares[index] = max(shares[index], share)
+
+        yield advance
+
+
+def _print_outcome(outcome: "Outcome", console: "Console", errors: "Console") -> None:
+    """Print one line about a photo, and its notes."""
+    from deshadow.photo import format_of
+    from deshadow.removal.tasks import STREAM
+
+    for note in outcome.notes:
+        errors.print(f"deshadow: {outcome.photo}: {note}", highlight=False, markup=False)
+    place = outcome.outputs[0] if outcome.outputs else ""
+    match outcome.state:
+        case "failed":
+            named = "" if outcome.error.startswith(outcome.photo) else f"{outcome.photo}: "
+            line = f"deshadow: {named}{' '.join(outcome.error.split())}"
+            errors.print(line, highlight=False, markup=False)
+            return
+        case "skipped":
+            line = f"{place}: exists already, skipped"
+        case "no shadow":
+            line = f"{place}: no shadow found, so this is {outcome.photo} unchanged"
+        case "done":
+            percent = 100 * outcome.touched_share
+            line = f"{place}: {percent:.0f} % of the photo relit in {outcome.seconds:.1f} s"
+            if outcome.residual:
+                kind = format_of(Path(place)) if place != STREAM else outcome.format
+                mean, most = outcome.residual.mean, round(outcome.residual.most)
+                line += f"; {kind} changed the rest by {mean:.2f} of 255 levels on average, {most} at most"
+    console.print(line, highlight=False, markup=False)

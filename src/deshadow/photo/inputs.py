@@ -1,6 +1,7 @@
-"""What the library takes for a picture: bytes, a path, Pillow's, numpy's and torch's; the same comes out.
+"""Pictures of any type that the library takes: bytes, a path, a Pillow image, an array or a tensor.
 
-A path gives a picture of Pillow. Outside the mask the result equals the input bit for bit, whatever its type.
+The result has the type of the input; for a path it is a Pillow image. Where nothing is removed, the result
+equals the input bit for bit.
 """
 
 import sys
@@ -21,42 +22,42 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float32]
 Change = tuple[Floats, Floats]
-"""A result (H, W, 3), sRGB in [0, 1], and its weight (H, W), 0 where the picture stays."""
+"""A result (H, W, 3), sRGB in [0, 1], and its weight (H, W), 0 where the picture does not change."""
 
-_KINDS = "a path, bytes, a picture of Pillow, an array or a tensor"
+_KINDS = "a path, bytes, a Pillow image, a numpy array or a torch tensor"
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
-    """A picture of any kind, or a batch of them."""
+class OpenedImage:
+    """A picture of any type, or a batch of pictures."""
 
     pictures: tuple[Floats, ...]
     """Each (H, W, 3), sRGB in [0, 1], as displayed."""
     finish: Callable[[Sequence[Change | None]], Any]
-    """Makes of one change for each picture (None: it stays) the same kind as was opened."""
+    """Applies one change to each picture (None changes nothing), and returns the type that was opened."""
 
 
-def open_picture(image: Any) -> Opened:
-    """Open a picture of any kind; ValueError says what it should have been."""
+def open_picture(image: Any) -> OpenedImage:
+    """Open a picture of any type; ValueError says what is wrong with it."""
     if isinstance(image, bytes | bytearray | memoryview):
-        return _opened_bytes(bytes(image))
+        return _open_bytes(bytes(image))
     if isinstance(image, str | Path):
         photo = read(Path(image))
-        return Opened((photo.pixels,), lambda changes: to_pil(_composite(photo, changes[0])))
+        return OpenedImage((photo.pixels,), lambda changes: to_pil(_composite(photo, changes[0])))
     if isinstance(image, Image.Image):
-        return _opened_image(image)
+        return _open_image(image)
     if isinstance(image, np.ndarray):
-        picture, finish = _opened_array(image)
-        return Opened((picture,), lambda changes: finish(changes[0]))
+        picture, finish = _open_array(image)
+        return OpenedImage((picture,), lambda changes: finish(changes[0]))
     if is_tensor(image):
-        return _opened_tensor(image)
-    raise ValueError(f"a {type(image).__name__} is no picture: give {_KINDS}")
+        return _open_tensor(image)
+    raise ValueError(f"a picture cannot be a {type(image).__name__}: give {_KINDS}")
 
 
 def open_mask(mask: Any, pictures: int = 1) -> tuple[NDArray[Any], ...]:
-    """(h, w) or (h, w, C), in the numbers that it holds: one, or one for each of so many pictures.
+    """The arrays (h, w) or (h, w, C) of a mask of any type: one, or one for each of so many pictures.
 
-    Several come as a tensor (B, 1, H, W), or (B, H, W) where B is the number of pictures.
+    Several masks are a tensor (B, 1, H, W), or (B, H, W) where B is the number of pictures.
     """
     if is_tensor(mask):
         values = mask.detach().cpu()
@@ -73,21 +74,23 @@ def open_mask(mask: Any, pictures: int = 1) -> tuple[NDArray[Any], ...]:
     elif isinstance(mask, Image.Image):
         photo = read_image(mask)
     else:
-        raise ValueError(f"a {type(mask).__name__} is no mask: give {_KINDS}")
+        raise ValueError(f"a mask cannot be a {type(mask).__name__}: give {_KINDS}")
     codes = photo.codes if photo.codes.shape[2] < 4 else photo.pixels
     return (codes if photo.alpha is None else np.concatenate([codes, photo.alpha[..., None]], axis=2),)
 
 
-def through(image: Any, mask: Any, relit: Callable[[Floats, NDArray[Any] | None], Change | None]) -> Any:
-    """The picture after `relit`, which gets each of its pictures with the mask for it; of the same kind."""
+def change_image(
+    image: Any, mask: Any, change: Callable[[Floats, NDArray[Any] | None], Change | None]
+) -> Any:
+    """The image after `change` was called with each of its pictures and their masks; of the same type."""
     opened = open_picture(image)
     masks: Sequence[NDArray[Any] | None] = [None] if mask is None else open_mask(mask, len(opened.pictures))
     if len(masks) not in (1, len(opened.pictures)):
         raise ValueError(
-            f"{len(masks)} masks do not fit {len(opened.pictures)} pictures: give one, or one for each"
+            f"{len(masks)} masks for {len(opened.pictures)} pictures: give one mask, or one for each"
         )
     pairs = zip(opened.pictures, list(masks) * (len(opened.pictures) // len(masks)), strict=True)
-    return opened.finish([relit(picture, each) for picture, each in pairs])
+    return opened.finish([change(picture, each) for picture, each in pairs])
 
 
 def is_tensor(image: object) -> bool:
@@ -100,16 +103,16 @@ def _composite(photo: Photo, change: Change | None) -> Photo:
     return photo if change is None else photo.composite(*change)
 
 
-def _opened_bytes(data: bytes) -> Opened:
+def _open_bytes(data: bytes) -> OpenedImage:
     photo = read(data)
 
     def finish(changes: Sequence[Change | None]) -> bytes:
         return data if changes[0] is None else encode_photo(photo.composite(*changes[0]))
 
-    return Opened((photo.pixels,), finish)
+    return OpenedImage((photo.pixels,), finish)
 
 
-def _opened_image(image: Image.Image) -> Opened:
+def _open_image(image: Image.Image) -> OpenedImage:
     photo = read_image(image)
 
     def finish(changes: Sequence[Change | None]) -> Image.Image:
@@ -119,10 +122,10 @@ def _opened_image(image: Image.Image) -> Opened:
             result.info.pop("transparency", None)  # it is in the alpha now
         return result
 
-    return Opened((photo.pixels,), finish)
+    return OpenedImage((photo.pixels,), finish)
 
 
-def _opened_array(array: NDArray[Any]) -> tuple[Floats, Callable[[Change | None], NDArray[Any]]]:
+def _open_array(array: NDArray[Any]) -> tuple[Floats, Callable[[Change | None], NDArray[Any]]]:
     """(H, W) or (H, W, 1 to 4): integers, or floats from 0 to 1."""
     _check_array(array)
     values = array[..., None] if array.ndim == 2 else array
@@ -159,7 +162,7 @@ def _opened_array(array: NDArray[Any]) -> tuple[Floats, Callable[[Change | None]
     return seen.reshape(*values.shape[:2], 3), finish_floats
 
 
-def _opened_tensor(tensor: "torch.Tensor") -> Opened:
+def _open_tensor(tensor: "torch.Tensor") -> OpenedImage:
     """(C, H, W) or (B, C, H, W), C from 1 to 4."""
     import torch
 
@@ -168,7 +171,7 @@ def _opened_tensor(tensor: "torch.Tensor") -> Opened:
     batch = tensor.detach() if tensor.ndim == 4 else tensor.detach()[None]
     wide = torch.float64 if tensor.dtype == torch.float64 else torch.float32
     on_cpu = (batch.to(wide) if batch.is_floating_point() else batch).cpu().numpy()
-    opened = [_opened_array(np.ascontiguousarray(each.transpose(1, 2, 0))) for each in on_cpu]
+    opened = [_open_array(np.ascontiguousarray(each.transpose(1, 2, 0))) for each in on_cpu]
 
     def finish(changes: Sequence[Change | None]) -> "torch.Tensor":
         results = batch.clone()
@@ -180,7 +183,7 @@ def _opened_tensor(tensor: "torch.Tensor") -> Opened:
             results[index] = torch.where(touched, new, batch[index])
         return results if tensor.ndim == 4 else results[0]
 
-    return Opened(tuple(picture for picture, _ in opened), finish)
+    return OpenedImage(tuple(picture for picture, _ in opened), finish)
 
 
 def _check_array(array: NDArray[Any]) -> None:
@@ -192,18 +195,20 @@ def _check_array(array: NDArray[Any]) -> None:
         raise ValueError(f"the array has no pixels: its shape is {shape}")
     if np.issubdtype(array.dtype, np.integer):
         if array.min() < 0 or array.max() > 65535:
-            raise ValueError("integers must lie in 0 to 255, or in 0 to 65535 for 16 bits")
+            raise ValueError("integers must be from 0 to 255, or to 65535 for 16 bits")
     elif np.issubdtype(array.dtype, np.floating):
         if not np.isfinite(array).all():
             raise ValueError("the array has values that are not finite numbers (NaN or infinity)")
         if array.min() < 0 or array.max() > 1:
-            raise ValueError("floats must lie in 0 to 1: divide by 255, or clip them")
+            raise ValueError("floats must be from 0 to 1: divide them by 255, or clip them")
     else:
-        raise ValueError(f"an array of {array.dtype} is no picture: give integers, or floats from 0 to 1")
+        raise ValueError(
+            f"an array of {array.dtype} cannot be a picture: give integers, or floats from 0 to 1"
+        )
 
 
 def _depth(array: NDArray[Any]) -> type:
-    """The depth of integers: what their type says, or the smaller one that holds them."""
+    """The bit depth of integers: that of their type, or 8 bits if they fit."""
     if array.dtype.itemsize <= 1 or (array.dtype != np.uint16 and array.max() <= 255):
         return np.uint8
     return np.uint16

@@ -1,4 +1,4 @@
-"""A photo: the original's own code values, what belongs to them, and the pixels that networks see."""
+"""A photo: the code values of its file, its metadata, and the sRGB pixels that networks see."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -13,12 +13,12 @@ from deshadow.photo.profile import PLAIN, Profile, open_profile
 Codes = NDArray[Any]
 """uint8 or uint16."""
 Floats = NDArray[np.float32]
-_BLOCK = 1 << 16  # pixels worked on at once: what is made in between stays in the processor's cache
+_BLOCK = 1 << 16  # pixels processed at once, so that intermediate arrays stay in the processor's cache
 
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """What a photo carries beside its pixels."""
+    """What the file of a photo contains besides its pixels."""
 
     exif: bytes = b""
     xmp: bytes = b""
@@ -26,14 +26,14 @@ class Metadata:
     dpi: tuple[float, float] | None = None
     comment: bytes = b""
     segments: bytes = b""
-    """Of a JPEG: IPTC and the rest of a long XMP, as they stand in the file."""
+    """Of a JPEG: the segments of IPTC and of a long XMP, as in the file."""
     chunks: tuple[tuple[bytes, bytes], ...] = ()
     """Of a PNG: text, gamma and the like."""
 
 
 @dataclass(frozen=True, slots=True)
 class Coding:
-    """How the file was packed, to pack the result alike."""
+    """How the file was encoded, so that the result can be encoded alike."""
 
     tables: tuple[tuple[int, ...], ...] = ()
     """Quantisation tables of a JPEG."""
@@ -47,18 +47,18 @@ class Coding:
 
 @dataclass(frozen=True, eq=False)
 class Photo:
-    """A photo as displayed: upright, its first frame."""
+    """A photo as displayed: upright, and only its first frame."""
 
     codes: Codes
-    """(H, W, C): C is 1 for grey, 3 for colour, 4 for CMYK; never to be changed."""
+    """(H, W, C): C is 1 for grey, 3 for colour, 4 for CMYK. Do not change them in place."""
     alpha: Codes | None
-    """(H, W) of the same depth, or None."""
+    """(H, W) of the same bit depth, or None."""
     format: str
     """JPEG, PNG, TIFF, WEBP, AVIF, BMP, HEIF or RAW."""
     metadata: Metadata = field(default_factory=Metadata, repr=False)
     coding: Coding = field(default_factory=Coding, repr=False)
     notes: tuple[str, ...] = ()
-    """What a user should know: that only the first frame was read, for instance."""
+    """Sentences for the user, for instance that only the first frame was read."""
 
     @property
     def height(self) -> int:

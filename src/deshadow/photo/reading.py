@@ -1,4 +1,4 @@
-"""From a file's bytes to a Photo; whatever is wrong with them is one sentence."""
+"""Reads a Photo from the bytes of a file; a ValueError says in one sentence what is wrong with the file."""
 
 import io
 import struct
@@ -23,7 +23,7 @@ _LONG_XMP = b"http://ns.adobe.com/xmp/extension/\0"
 
 
 def read(source: bytes | Path, name: str = "") -> Photo:
-    """Read a photo from its bytes or its path; `name` is what errors call it."""
+    """Read a photo from its bytes or its path; `name` is its name in error messages."""
     name = name or (str(source) if isinstance(source, Path) else "the photo")
     data = source if isinstance(source, bytes) else _bytes_of(source)
     if not data:
@@ -36,7 +36,7 @@ def read(source: bytes | Path, name: str = "") -> Photo:
         return _read_heif(data) if is_heif(data) else _read_common(data)
     except Image.DecompressionBombError as error:
         most = f"{2 * (Image.MAX_IMAGE_PIXELS or 0) / 1e6:.0f} million"
-        raise ValueError(f"{name} has more than {most} pixels: make it smaller, or cut it") from error
+        raise ValueError(f"{name} has more than {most} pixels: scale or crop it") from error
     except UnidentifiedImageError as error:
         raise ValueError(
             f"{name} is not a photo that can be read: JPEG, PNG, TIFF, WebP, AVIF, BMP, HEIC or camera raw"
@@ -44,14 +44,14 @@ def read(source: bytes | Path, name: str = "") -> Photo:
     except RefusedError as error:
         raise ValueError(f"{name} {error}") from error
     except MemoryError as error:
-        raise ValueError(f"{name} does not fit into memory: make it smaller, or cut it") from error
+        raise ValueError(f"{name} does not fit into memory: scale or crop it") from error
     except _BROKEN as error:
         reason = str(error).rstrip(".") or type(error).__name__
-        raise ValueError(f"{name} is damaged or cut short ({reason}): copy or save it again") from error
+        raise ValueError(f"{name} is damaged or incomplete ({reason}): copy or save it again") from error
 
 
 def read_image(image: Image.Image) -> Photo:
-    """The photo in a picture of Pillow, as displayed: its orientation and its profile count."""
+    """A photo from a Pillow image, as displayed: its orientation and its colour profile are used."""
     if 0 in image.size:
         raise ValueError(f"the picture has no pixels: its size is {image.size}")
     try:
@@ -68,21 +68,21 @@ def read_image(image: Image.Image) -> Photo:
         icc=image.info.get("icc_profile") or b"",
         dpi=_dpi(image),
     )
-    values = np.ascontiguousarray(_turned(values, turn))
+    values = np.ascontiguousarray(_turn(values, turn))
     return _photo(values, image.mode == "CMYK", "PNG", metadata, Coding(), ())
 
 
 class RefusedError(Exception):
-    """Why a photo cannot be used, to be said after its name."""
+    """Why a photo cannot be used: a phrase that follows its name."""
 
 
 def _bytes_of(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError as error:
-        raise ValueError(f"{path} is not there: check its name") from error
+        raise ValueError(f"{path}: file not found") from error
     except IsADirectoryError as error:
-        raise ValueError(f"{path} is a folder: give the name of a photo") from error
+        raise ValueError(f"{path} is a folder, not a photo") from error
     except OSError as error:
         reason = error.strerror or str(error)
         raise ValueError(f"{path} cannot be opened ({reason}): check its permissions") from error
@@ -122,14 +122,14 @@ def _decode(data: bytes) -> Photo:
             shown = (values != np.array(image.info["transparency"], np.uint16)).any(axis=2)
             values = np.dstack([values, shown * np.uint16(65535)])
         inks = image.mode == "CMYK"
-    values = np.ascontiguousarray(_turned(values, turn))
+    values = np.ascontiguousarray(_turn(values, turn))
     return _photo(values, inks, kind, metadata, coding, notes)
 
 
 def _photo(
     values: Codes, inks: bool, kind: str, metadata: Metadata, coding: Coding, notes: tuple[str, ...]
 ) -> Photo:
-    """Colour and alpha, which is the last of 2 or 4 channels, apart."""
+    """A photo from values (H, W, C); the last of two or four channels is alpha, unless they are inks."""
     if inks or values.shape[2] in (1, 3):
         return Photo(values, None, kind, metadata, coding, notes)
     codes, alpha = np.ascontiguousarray(values[..., :-1]), np.ascontiguousarray(values[..., -1])
@@ -137,13 +137,13 @@ def _photo(
 
 
 def _values(image: Image.Image) -> Codes:
-    """(H, W, C) code values of a loaded picture, alpha last; palettes become the colours that they name."""
+    """(H, W, C): code values of a loaded picture, alpha last; a palette is replaced by its colours."""
     if image.mode.startswith("I;16"):
         grey = np.asarray(image).astype(np.uint16)[..., None]
         key = image.info.get("transparency")
         return grey if key is None else np.dstack([grey, (grey != key) * np.uint16(65535)])
     if image.mode in ("I", "F", "LAB", "HSV"):
-        raise RefusedError(f"has pixels of a kind that cannot be used ({image.mode}): save it as RGB or grey")
+        raise RefusedError(f"has pixels of an unsupported kind ({image.mode}): save it as RGB or grey")
     clear = image.has_transparency_data
     if image.mode == "P":
         palette = np.array(image.getpalette("RGB") or [0, 0, 0]).reshape(-1, 3)
@@ -157,8 +157,8 @@ def _values(image: Image.Image) -> Codes:
     return values[..., None] if values.ndim == 2 else values
 
 
-def _turned(values: Codes, orientation: int) -> Codes:
-    """The picture as displayed: EXIF's eight ways to hold a camera."""
+def _turn(values: Codes, orientation: int) -> Codes:
+    """The picture as displayed, turned by one of the eight orientations of EXIF."""
     if orientation in (5, 6, 7, 8):
         values = values.swapaxes(0, 1)
     if orientation in (2, 3, 6, 7):
@@ -177,7 +177,7 @@ def _orientation(image: Image.Image) -> int:
 
 
 def _exif(image: Image.Image, kind: str) -> bytes:
-    """The EXIF block; a TIFF's own tags, but for those about its structure, are made one."""
+    """The EXIF block; of a TIFF, a block of all its tags except those about its structure."""
     if kind != "TIFF":
         return image.info.get("exif") or b""
     try:
@@ -212,7 +212,7 @@ def _coding(image: Image.Image, data: bytes, kind: str) -> Coding:
 
 
 def _segments(image: Image.Image) -> bytes:
-    """Those segments of a JPEG that Pillow would drop: IPTC, and what of XMP did not fit the first one."""
+    """The segments of a JPEG that Pillow would drop: IPTC, and the continuation of a long XMP."""
     kept = [
         (int(name.removeprefix("APP")), content)
         for name, content in getattr(image, "applist", ())
@@ -234,15 +234,15 @@ def _frames(image: Image.Image, kind: str) -> tuple[str, ...]:
     if frames < 2:
         return ()
     if kind == "JPEG":
-        return ("it holds further pictures (depth or HDR gain), which the result leaves out",)
-    return (f"it has {frames} frames or pages, of which the first was taken",)
+        return ("it contains further pictures (depth or HDR gain), which the result does not have",)
+    return (f"it has {frames} frames or pages; only the first was used",)
 
 
 def _check_tiff(image: ImageFile.ImageFile) -> None:
-    """Refuse what Pillow would read wrongly, or with half its bits."""
+    """Refuse TIFFs that Pillow would read wrongly, or with half of their bits."""
     tags: Any = getattr(image, "tag_v2", {})
     if tags.get(_PLANES, 1) == 2 and max(tags.get(_BITS, (8,))) > 8:
-        raise RefusedError("keeps its 16-bit channels apart: save it with interleaved channels")
+        raise RefusedError("stores its 16-bit channels separately: save it with interleaved channels")
     args = image.tile[0].args if image.tile else None
     if isinstance(args, tuple) and str(args[0]).startswith("RGBa;16"):
         raise RefusedError("has 16-bit colours multiplied by its alpha: save it with straight alpha")
@@ -258,19 +258,19 @@ def _read_heif(data: bytes) -> Photo:
         raise Image.DecompressionBombError
     values = np.asarray(first)
     values = values[..., None] if values.ndim == 2 else values
-    # libheif has turned the pixels; what EXIF says of it is reset by pillow_heif, and what XMP says here.
+    # libheif has turned the pixels. pillow_heif has reset the orientation in EXIF; that in XMP is reset here.
     info: dict[str, Any] = first.info
     metadata = Metadata(
         exif=upright(info.get("exif") or b"", False),
         xmp=upright_xmp(info.get("xmp") or b""),
         icc=info.get("icc_profile") or b"",
     )
-    notes = (f"it holds {len(file)} pictures, of which the main one was taken",) if len(file) > 1 else ()
+    notes = (f"it contains {len(file)} pictures; only the main one was used",) if len(file) > 1 else ()
     return _photo(np.array(values), False, "HEIF", metadata, Coding(), notes)
 
 
 def _read_raw(data: bytes, name: str) -> Photo:
-    """Developed as the camera would: its white balance, sRGB, 16 bits."""
+    """Develop a raw photo with the white balance of the camera, to 16-bit sRGB."""
     require("raw", "rawpy")
     import rawpy
 

@@ -1,4 +1,4 @@
-"""From a Photo to a file's bytes."""
+"""Encodes a Photo as the bytes of a file."""
 
 import io
 import struct
@@ -14,8 +14,8 @@ from deshadow.photo.photo import Codes, Metadata, Photo
 from deshadow.system.extras import require
 
 QUALITY = 90
-"""Of lossy formats whose input's quality is not known."""
-_JPEG_QUALITY = 95  # of a JPEG made from another format
+"""Quality of lossy formats where that of the input is unknown."""
+_JPEG_QUALITY = 95  # of a JPEG that is made from another format
 _MOST_IN_SEGMENT = 65_000  # bytes that a segment of a JPEG holds
 
 
@@ -27,10 +27,10 @@ def encode_photo(photo: Photo, format: str | None = None, quality: int | None = 
     """
     kind = FORMATS.get((format or written_format(photo)).upper())
     if kind is None:
-        raise ValueError(f"no format {format!r}: choose one of {', '.join(FORMATS)}")
+        raise ValueError(f"unknown format {format!r}: choose one of {', '.join(FORMATS)}")
     if quality is not None and not 1 <= quality <= 100:
-        raise ValueError(f"a quality of {quality} is not possible: choose 1 to 100")
-    codes, alpha, metadata = _fitted(photo, kind)
+        raise ValueError(f"quality is {quality}: it must be from 1 to 100")
+    codes, alpha, metadata = _convert(photo, kind)
     try:
         match kind.name:
             case "PNG":
@@ -64,7 +64,7 @@ def to_pil(photo: Photo) -> Image.Image:
 
 
 def as_image(codes: Codes, alpha: Codes | None) -> Image.Image:
-    """The picture for Pillow; 16-bit colours as 8 bits."""
+    """A Pillow image of the code values; 16-bit colours become 8 bits."""
     if codes.dtype == np.uint16 and (codes.shape[2] > 1 or alpha is not None):
         codes, alpha = _shallow(codes), None if alpha is None else _shallow(alpha)
     if codes.shape[2] == 4:
@@ -73,8 +73,8 @@ def as_image(codes: Codes, alpha: Codes | None) -> Image.Image:
     return Image.fromarray(joined[..., 0] if joined.shape[2] == 1 else joined)
 
 
-def _fitted(photo: Photo, kind: Format) -> tuple[Codes, Codes | None, Metadata]:
-    """Code values, alpha and metadata that the format can hold."""
+def _convert(photo: Photo, kind: Format) -> tuple[Codes, Codes | None, Metadata]:
+    """Code values, alpha and metadata, converted to what the format can hold."""
     codes, alpha, metadata = photo.codes, photo.alpha, photo.metadata
     channels = codes.shape[2]
     to_srgb = (channels == 4 and not kind.cmyk) or (channels == 1 and not kind.grey and metadata.icc)
@@ -126,7 +126,7 @@ def _packing(photo: Photo, quality: int | None) -> dict[str, Any]:
         return shared | {"quality": quality, "subsampling": 0 if quality >= 90 else 2}
     if not coding.tables:
         return shared | {"quality": _JPEG_QUALITY, "subsampling": 0}
-    # Subsampling of a kind that the encoder does not offer gives way to none at all, which loses nothing.
+    # A subsampling that the encoder does not offer is replaced by none, which loses nothing.
     subsampling = coding.subsampling if coding.subsampling in (0, 1, 2) else 0
     tables = [list(table) for table in coding.tables]
     return shared | {"qtables": tables, "subsampling": subsampling, "keep_rgb": coding.plain_rgb}

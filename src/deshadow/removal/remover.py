@@ -164,7 +164,7 @@ class Remover:
             found = self.relight(pixels, selection, parsed)
             return None if found is None else (found.pixels, found.weight)
 
-        result: Image = inputs.through(image, mask, change)
+        result: Image = inputs.change_image(image, mask, change)
         return result
 
 

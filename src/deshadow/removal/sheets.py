@@ -1,4 +1,4 @@
-"""Pictures to look at: before and after, variants, and shadows with their numbers."""
+"""Pictures for the user: before and after, variants, and numbered shadows."""
 
 from collections.abc import Sequence
 
@@ -13,25 +13,25 @@ Floats = NDArray[np.float32]
 Labels = NDArray[np.int32]
 
 _COLOURS = ((255, 96, 0), (0, 122, 255), (52, 168, 83), (214, 51, 132), (111, 66, 193), (0, 150, 160))
-_SIDE = 1600  # of one half of a comparison
-_TILE = 480  # of one picture of a sheet
+_SIDE = 1600  # longest side of one half of a comparison
+_TILE = 480  # longest side of one picture of a sheet
 _GAP = 12
-_QUALITY = 92  # where a format loses something
+_QUALITY = 92  # of lossy formats
 
 
-def compare(before: Floats, after: Floats) -> Image.Image:
-    """(H, W, 3) twice, sRGB in [0, 1] → both side by side, reduced to what a screen shows."""
-    return draw_sheet([Card([reduced(picture, _SIDE) for picture in (before, after)])], margin=0, gap=_GAP)
+def draw_comparison(before: Floats, after: Floats) -> Image.Image:
+    """(H, W, 3) twice, sRGB in [0, 1] → both side by side, downscaled for a screen."""
+    return draw_sheet([Card([downscale(picture, _SIDE) for picture in (before, after)])], margin=0, gap=_GAP)
 
 
-def variants(pictures: Sequence[tuple[str, Image.Image]]) -> Image.Image:
+def draw_variants(pictures: Sequence[tuple[str, Image.Image]]) -> Image.Image:
     """Pictures with a caption under each, in rows."""
     cards = [Card([fit(picture, _TILE)], caption) for caption, picture in pictures]
     return draw_sheet(cards, columns=3, margin=_GAP)
 
 
-def overlay(picture: Floats, labels: Labels) -> Image.Image:
-    """(H, W, 3) sRGB in [0, 1], (H, W) → the picture, pale outside the shadows, each outlined, numbered."""
+def draw_overlay(picture: Floats, labels: Labels) -> Image.Image:
+    """(H, W, 3) sRGB in [0, 1], (H, W) → the picture, pale outside the outlined and numbered shadows."""
     view = Image.fromarray(_codes(picture))
     shown = fade_outside(view, labels > 0)
     thick = max(1, round(max(view.size) / 700))
@@ -43,7 +43,7 @@ def overlay(picture: Floats, labels: Labels) -> Image.Image:
     size = max(11, round(max(view.size) / 45))
     font = ImageFont.load_default(size)
     for number in numbers:
-        x, y = middle(labels == number)
+        x, y = find_middle(labels == number)
         radius = size * 0.8
         x, y = (min(max(at, radius), side - radius) for at, side in zip((x, y), view.size, strict=True))
         draw.ellipse((x - radius, y - radius, x + radius, y + radius), _colour(number), "white", thick)
@@ -51,13 +51,13 @@ def overlay(picture: Floats, labels: Labels) -> Image.Image:
     return drawn
 
 
-def reduced(picture: Floats, side: int) -> Image.Image:
-    """(H, W, 3) sRGB in [0, 1] → at most `side` pixels long; never larger than it was."""
+def downscale(picture: Floats, side: int) -> Image.Image:
+    """(H, W, 3) sRGB in [0, 1] → a picture of at most `side` pixels along its longer side."""
     return fit(Image.fromarray(_codes(picture)), side)
 
 
-def packed(image: Image.Image, kind: str = "PNG") -> bytes:
-    """The bytes of a file of any format that photos can be written in."""
+def encode_image(image: Image.Image, kind: str = "PNG") -> bytes:
+    """The bytes of a file, in any format that photos can be written in."""
     return encode_photo(read_image(image), kind, _QUALITY)
 
 
@@ -69,8 +69,8 @@ def _colour(number: int) -> tuple[int, int, int]:
     return _COLOURS[(number - 1) % len(_COLOURS)]
 
 
-def middle(inside: NDArray[np.bool_]) -> tuple[float, float]:
-    """x, y of the point of a region that has most of it around."""
+def find_middle(inside: NDArray[np.bool_]) -> tuple[float, float]:
+    """x, y: a point well inside a region (H, W), far from its edges."""
     height, width = inside.shape
     step = max(1, max(height, width) // 256)
     small = inside[::step, ::step]
