@@ -52,6 +52,7 @@ def test_one_of_two_shadows_goes_alike_everywhere_and_the_other_stays_to_the_las
     choices = ({"instances": number}, {"points": "100,120"}, {"mask": painted})
 
     results = {"library": remover.remove(picture, at=(100, 120), mode=mode, dilate=DILATE)}
+    results["library, mask"] = remover.remove(picture, labels == number, mode=mode, dilate=DILATE)
     for choice in choices:  # before and after the server knows the shadows of the photo
         name = next(iter(choice))
         answer = served.http.post("/api/remove", files=parts(file=photo, mode=mode, dilate=DILATE, **choice))
@@ -60,7 +61,9 @@ def test_one_of_two_shadows_goes_alike_everywhere_and_the_other_stays_to_the_las
         results[f"job, {name}"] = served.result(job["id"])
     monkeypatch.setattr(removers, "Remover", lambda *_: remover)
     Image.fromarray(picture).save(tmp_path / "photo.png")
-    for flags in (["--at", "100,120"], ["--instance", str(number)]):
+    (tmp_path / "painted.png").write_bytes(painted)
+    masked = ["--mask", str(tmp_path / "painted.png")]
+    for flags in (["--at", "100,120"], ["--instance", str(number)], masked):
         out = tmp_path / f"{flags[0]}.png"
         how = ["--mode", mode, "--dilate", str(DILATE), *flags]
         with pytest.raises(SystemExit, match="0"):

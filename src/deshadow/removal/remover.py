@@ -1,4 +1,4 @@
-"""From a photo to the same photo without its shadows: finds, plans, removes."""
+"""Removes shadows from photos: finds and selects them, and relights the photo."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +18,7 @@ from deshadow.removal.modes import Progress, Report, composite, quick, removal
 from deshadow.removal.options import RemovalOptions, parse_options
 from deshadow.removal.reach import weigh
 from deshadow.removal.relighting import apply_strength
-from deshadow.removal.selection import Selection, select
+from deshadow.removal.selection import Selection, select, select_painted
 from deshadow.runtime.backend import Backend, Detector
 from deshadow.runtime.open import open_backend, open_detector
 
@@ -97,7 +97,8 @@ class Remover:
     ) -> Selection:
         """Select shadows of (H, W, 3) by `at`, `instance` and `exclude` of the options.
 
-        `mask` (h, w), of any size, is 1 (or 255) in the shadow. Without one the shadows are found.
+        `mask` (h, w), of any size, is 1 (or 255) in the shadow. Without one the shadows are found. Found
+        shadows that a mask hardly covers are protected.
         """
         height, width = pixels.shape[:2]
         if mask is None:
@@ -105,7 +106,7 @@ class Remover:
         else:
             given = masks.as_mask(mask, height, width, options.invert_mask)
             if not (options.at or options.instance or options.exclude):
-                return Selection(given)
+                return select_painted(given, self.find_shadows(pixels, options.threshold))
             labels = masks.label_shadows(given)
         return select(labels, given, at=options.at, instances=options.instance, exclude=options.exclude)
 
@@ -132,9 +133,7 @@ class Remover:
         report(Progress(0.0, "detect"))
         with ThreadPoolExecutor(1) as pool:
             selecting = None if selection is not None else pool.submit(self.select, pixels, None, options)
-            backend = (
-                self.backend
-            )  # opening it the first time takes longer than finding the shadows meanwhile
+            backend = self.backend  # the shadows are found while it is opened
             backend.config.schedule.times(options.steps)
             if selecting is not None:
                 selection = selecting.result()
