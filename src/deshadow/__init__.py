@@ -1,4 +1,4 @@
-"""Removes shadows from photographs: all of them, or just the one that you point at."""
+"""Removes shadows from photographs: all of them, or only those that you point at."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ __version__ = "0.1.0.dev0"
 
 
 def __getattr__(name: str) -> Any:
-    """The public names, imported when they are first asked for, so that `import deshadow` costs nothing."""
+    """Import a public name when it is first used, so that `import deshadow` is fast."""
     if name in ("Remover", "remove"):
         from deshadow.removal import remover
 

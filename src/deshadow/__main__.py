@@ -1,10 +1,10 @@
-"""`deshadow`, and `python -m deshadow`: loads the command line, which Ctrl-C may break off as well."""
+"""Entry point of `deshadow` and `python -m deshadow`."""
 
 import sys
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line; Ctrl-C ends it with exit code 130, also while modules are loaded."""
     try:
         from deshadow.cli.app import main as run
 

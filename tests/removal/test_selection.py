@@ -12,6 +12,7 @@ from deshadow.cli import app
 from deshadow.diffusion.arrays import Array
 from deshadow.removal import modes
 from deshadow.removal import remover as removers
+from deshadow.removal.balance import balance_colour
 from deshadow.removal.masks import label_shadows
 from deshadow.removal.options import RemovalOptions
 from deshadow.removal.reach import network_mask, network_protected, weigh
@@ -147,7 +148,7 @@ def test_neither_the_network_nor_the_balance_counts_the_other_shadow(
             seen.append(mask[0, 0])
             return super().predict(noisy, t, picture, mask, guidance)
 
-    original = modes.balance_colour
+    original = balance_colour
 
     def watch(relighting: Any, shadow: Any, inside: Any, protected: Any) -> Any:
         stays.append(protected)

@@ -1,7 +1,7 @@
-"""The command line: parses, calls, prints. What a command does lives in the module that it calls."""
+"""The command line: its commands in two groups, and the exit codes. Each command has a module of its own."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from cyclopts import App, CycloptsError, Group
@@ -34,32 +34,36 @@ app = App(
 _PHOTOS = Group("Commands for photos", sort_key=-2)
 _RESEARCH = Group("Research", sort_key=-1)
 _OTHER = Group("Other", sort_key=5)
-_FORWARDING: Any = {"help_flags": [], "version_flags": []}
-"""Of commands whose words, --help included, are parsed by the options of training."""
+_Command = Callable[..., None]
+_FOR_PHOTOS: Sequence[_Command] = (detect, serve, doctor)
+_FOR_RESEARCH: Sequence[_Command] = (
+    *(synth, train, curves, ablate, distill),
+    *(collapse, evaluate, models, compress, export),
+)
+_FORWARDING: Sequence[_Command] = (train, ablate, distill)
+"""They parse all their words themselves, --help included."""
 
 app.default(remove)
-for place, command in enumerate((detect, serve, doctor)):
+for place, command in enumerate(_FOR_PHOTOS):
     app.command(command, group=_PHOTOS, sort_key=place)
 data.group, data.sort_key = _RESEARCH, 0
 app.command(data)
-for place, command in enumerate(
-    (synth, train, curves, ablate, distill, collapse, evaluate, models, compress, export), start=1
-):
-    how = _FORWARDING if command in (train, ablate, distill) else {}
-    app.command(command, group=_RESEARCH, sort_key=place, **how)
+for place, command in enumerate(_FOR_RESEARCH, start=1):
+    flags: dict[str, Any] = {"help_flags": [], "version_flags": []} if command in _FORWARDING else {}
+    app.command(command, group=_RESEARCH, sort_key=place, **flags)
 for flag in ("--help", "--version"):
     app[flag].group = _OTHER
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one command; what a user can cause ends in one line on stderr and exit code 2."""
+    """Run one command; an error that the user can correct is one line on stderr and exit code 2."""
     streams.prepare()
     try:
         try:
             app(arguments, exit_on_error=False, print_error=False)
         finally:
             streams.finish()
-    except BrokenPipeError:  # who read what is printed has gone
+    except BrokenPipeError:  # the program that read the output has ended
         sys.exit(1)
     except (CycloptsError, ValueError, OSError) as error:
         fail(str(error))
@@ -68,6 +72,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def fail(message: str) -> None:
-    """End with one line on stderr and exit code 2."""
+    """Print one line on stderr and exit with code 2."""
     print(f"deshadow: {' '.join(message.split())}", file=sys.stderr)  # noqa: T201
     sys.exit(2)

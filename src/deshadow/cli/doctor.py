@@ -1,4 +1,4 @@
-"""`deshadow doctor`: what is installed, what runs, how fast it is here, and how to get what is missing."""
+"""`deshadow doctor`: reports what is installed, what is missing, and how fast the networks run."""
 
 import platform
 import time
@@ -28,14 +28,14 @@ _EXTRAS = {
     "heif": {"pillow-heif": "pillow_heif"},
     "raw": {"rawpy": "rawpy"},
 }
-"""Of each extra, the packages and the modules that they bring."""
+"""The packages of each extra, and the modules that they install."""
 _SIDE, _TRIALS = 256, 3
 
 Rows = Iterator[tuple[str, str]]
 
 
 def doctor(*, weights: Weights = "light", detector: Finder = "detector", device: Device = "auto") -> None:
-    """Say what is installed, what runs, how fast it is here, and how to get what is missing."""
+    """Report what is installed, how to install what is missing, and how fast the networks run here."""
     from rich.console import Console
 
     console = Console(soft_wrap=True)
@@ -44,7 +44,7 @@ def doctor(*, weights: Weights = "light", detector: Finder = "detector", device:
 
 
 def examine(weights: str = "light", detector: str = "detector", device: str = "auto") -> Iterator["Table"]:
-    """Tables for the terminal, each given as soon as it is known."""
+    """Tables for the terminal; each is yielded as soon as it is known."""
     yield _table("Installed", _installed())
     yield _table("Photos", _formats())
     yield _table("Shipped weights", _shipped())
@@ -93,9 +93,9 @@ def _shipped() -> Rows:
 
     files = sorted(SHIPPED.glob(f"*{SUFFIX}"))
     if not files:
-        yield "none", f"name {SUFFIX} files of your own: --weights FILE --detector FILE"
+        yield "none", f"give {SUFFIX} files of your own: --weights FILE --detector FILE"
     for file in files:
-        yield file.stem, _wholeness(file)
+        yield file.stem, _check_weights(file)
 
 
 def _running(weights: str, detector: str, device: str) -> Rows:
@@ -131,10 +131,10 @@ def _version(package: str) -> str:
     try:
         return version(package)
     except PackageNotFoundError:
-        return "of an unknown version"
+        return "(unknown version)"
 
 
-def _wholeness(file: Path) -> str:
+def _check_weights(file: Path) -> str:
     from deshadow.runtime.checkpoint import read
 
     try:
@@ -142,7 +142,7 @@ def _wholeness(file: Path) -> str:
     except ValueError as error:
         return str(error)
     count = sum(tensor.size for tensor in tensors.values())
-    return f"whole, {count / 1e6:.1f} M parameters, {file.stat().st_size / 2**20:.1f} MiB"
+    return f"intact, {count / 1e6:.1f} M parameters, {file.stat().st_size / 2**20:.1f} MiB"
 
 
 def _devices() -> str:
@@ -163,7 +163,7 @@ def _runtime(network: "Backend | Detector") -> str:
 
 
 def _pace(one_pass: Callable[[], object]) -> str:
-    """The best of some, after one to warm up."""
+    """The shortest time of a few passes, after one to warm up."""
     seconds = []
     for _ in range(1 + _TRIALS):
         began = time.perf_counter()

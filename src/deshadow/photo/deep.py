@@ -25,7 +25,7 @@ _PNG_BEGINNING = b"\x89PNG\r\n\x1a\n"
 _PNG_COLOURS = {1: 0, 2: 4, 3: 2, 4: 6}  # channels, alpha included → the colour type of the header
 _WRONG = {"L": "B", "B": "L", "N": "B" if sys.byteorder == "little" else "L"}
 _BITS = 258  # the TIFF tag of the bits of each channel
-_GREY_ALPHA = {
+_GREY_ALPHA: dict[tuple[bytes, int, tuple[int], int, tuple[int, ...], tuple[int, ...]], tuple[str, str]] = {
     (order, 1, (1,), 1, (16, 16), (2,)): ("RGBA", "RGBA")
     for order in (TiffImagePlugin.II, TiffImagePlugin.MM)
 }

@@ -1,10 +1,10 @@
-"""The formats of photos: what they are called, how they begin, and what they can hold."""
+"""The formats of photos: their endings, their first bytes, and what they can hold."""
 
 import struct
 from dataclasses import dataclass
 from pathlib import Path
 
-from deshadow.photo.exif import entries
+from deshadow.photo.exif import find_entries
 
 RAW_ENDINGS = frozenset(
     {".3fr", ".arw", ".cr2", ".cr3", ".crw", ".dcr", ".dng", ".erf", ".fff", ".iiq", ".kdc", ".mef", ".mos"}
@@ -18,11 +18,11 @@ class Format:
 
     name: str
     endings: tuple[str, ...]
-    """The first is the one that we write."""
+    """The first is the usual one."""
     lossless: bool
-    """Whether what is written is read again bit for bit."""
+    """Whether a written picture is read again bit for bit."""
     deep: bool = False
-    """16 bits for each channel."""
+    """Whether it can hold 16 bits for each channel."""
     alpha: bool = True
     cmyk: bool = False
     grey: bool = True
@@ -49,16 +49,16 @@ _RAW_BEGINNINGS = (b"FUJIFILMCCD-RAW", b"IIRO", b"IIRS", b"MMOR", b"IIU\0", b"FO
 
 
 def format_of(path: Path) -> str:
-    """The format in which a file of this name is written; ValueError names those that there are."""
+    """The format of a file by its ending; ValueError lists the endings that can be written."""
     name = ENDINGS.get(path.suffix.lower())
     if name is None:
         known = ", ".join(each.endings[0] for each in FORMATS.values())
-        raise ValueError(f"{path} has no ending of a format that can be written: give it one of {known}")
+        raise ValueError(f"{path}: unknown file ending; use one of {known}")
     return name
 
 
 def is_heif(data: bytes) -> bool:
-    """Whether these bytes are a HEIC or HEIF photo, and not an AVIF one, which shares its box."""
+    """Whether these bytes are a HEIC or HEIF photo; AVIF, which has the same container, is not."""
     if data[4:8] != b"ftyp" or data[8:12] in (b"avif", b"avis"):
         return False
     brands = {data[at : at + 4] for at in range(8, min(int.from_bytes(data[:4], "big"), 128), 4)}
@@ -66,7 +66,7 @@ def is_heif(data: bytes) -> bool:
 
 
 def is_raw(data: bytes, name: str) -> bool:
-    """Whether this is a camera's raw file; most of them pass for a TIFF of their own thumbnail."""
+    """Whether this is the raw file of a camera; most of them look like a TIFF of their thumbnail."""
     return (
         Path(name).suffix.lower() in RAW_ENDINGS
         or data.startswith(_RAW_BEGINNINGS)
@@ -77,12 +77,12 @@ def is_raw(data: bytes, name: str) -> bool:
 
 
 def _is_raw_tiff(data: bytes) -> bool:
-    """A DNG says so; others begin with a folder that is a thumbnail and says where the rest is."""
+    """Whether the first directory has the DNG tag, or is a thumbnail that points to other directories."""
     order = {b"II*\0": "<", b"MM\0*": ">"}.get(data[:4])
     if order is None:
         return False
     try:
-        tags, _ = entries(data, struct.unpack_from(f"{order}I", data, 4)[0], order)
+        tags, _ = find_entries(data, struct.unpack_from(f"{order}I", data, 4)[0], order)
         reduced = _KIND in tags and struct.unpack_from(f"{order}I", data, tags[_KIND] + 8)[0] == 1
     except struct.error:
         return False

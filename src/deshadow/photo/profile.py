@@ -1,7 +1,7 @@
-"""Colour profiles: a photo's own code values to sRGB, which the networks see, and back.
+"""Colour profiles: convert the code values of a photo to sRGB, which the networks see, and back.
 
-Profiles made of a matrix and curves (sRGB, Display P3, Adobe RGB, ProPhoto, grey ones) are computed here in
-float, at any depth; those made of tables (CMYK, scanners) go through LittleCMS, which Pillow has at 8 bits.
+Profiles of a matrix and curves (sRGB, Display P3, Adobe RGB, ProPhoto, grey) are computed here in floats, at
+any bit depth; profiles of tables (CMYK, scanners) are left to LittleCMS, which Pillow has at 8 bits.
 """
 
 import io
@@ -31,11 +31,11 @@ _XYZ_FROM_SRGB = np.array(
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Two ways over pixels (N, C) in [0, 1], C channels of the photo to the three of sRGB and back."""
+    """Two functions of pixels (N, C) in [0, 1]: from the C channels of a photo to sRGB, and back."""
 
     to_srgb: Callable[[Floats], Floats]
     from_srgb: Callable[[Floats, Floats], Floats]
-    """(N, 3) sRGB, and the (N, C) that were there before, to which CMYK keeps its black."""
+    """(N, 3) sRGB, and the (N, C) values before, of which CMYK keeps the black."""
 
 
 PLAIN = Profile(lambda codes: codes, lambda new, _: new)
@@ -44,19 +44,19 @@ PLAIN = Profile(lambda codes: codes, lambda new, _: new)
 
 @lru_cache(maxsize=16)
 def open_profile(icc: bytes, channels: int) -> Profile:
-    """The profile for a photo of 1, 3 or 4 (CMYK) channels; sRGB where there is none or it does not fit."""
+    """The profile of a photo of 1, 3 or 4 (CMYK) channels; sRGB if there is none or it does not fit."""
     space = {1: b"GRAY", 3: b"RGB ", 4: b"CMYK"}[channels]
     if icc[16:20] != space:
         return {1: _plain_grey(), 3: PLAIN, 4: _NAIVE}[channels]
-    tags = _tags(icc)
+    tags = _read_tags(icc)
     try:
         if channels == 1 and b"kTRC" in tags:
             return _grey(_curve(tags[b"kTRC"]))
         if channels == 3 and b"A2B0" not in tags and {b"rXYZ", b"gXYZ", b"bXYZ", b"rTRC"} <= set(tags):
             return _matrix(tags)
-        return _tabled(icc, {1: "L", 3: "RGB", 4: "CMYK"}[channels])
+        return _from_tables(icc, {1: "L", 3: "RGB", 4: "CMYK"}[channels])
     except (struct.error, KeyError, ValueError, ImageCms.PyCMSError, np.linalg.LinAlgError, OSError):
-        return open_profile(b"", channels)  # damaged: every viewer takes such a photo for sRGB
+        return open_profile(b"", channels)  # damaged: viewers show such a photo as sRGB
 
 
 def _matrix(tags: dict[bytes, bytes]) -> Profile:
@@ -68,10 +68,10 @@ def _matrix(tags: dict[bytes, bytes]) -> Profile:
 
     def to_srgb(codes: Floats) -> Floats:
         light = np.stack([_look_up(curve, codes[:, i]) for i, curve in enumerate(curves)], axis=1)
-        return _encoded(_mixed(light, forward))
+        return _encode(_mix(light, forward))
 
     def from_srgb(new: Floats, _: Floats) -> Floats:
-        light = _mixed(_look_up(_srgb_table(), new), back)
+        light = _mix(_look_up(_srgb_table(), new), back)
         roots = np.sqrt(np.clip(light, 0, 1))
         return np.stack([_look_up(inverse, roots[:, i]) for i, inverse in enumerate(inverses)], axis=1)
 
@@ -86,11 +86,11 @@ def _grey(curve: Floats) -> Profile:
     inverse = _inverse(curve)
 
     def to_srgb(codes: Floats) -> Floats:
-        grey = codes if curve is _srgb_table() else _encoded(_look_up(curve, codes))
+        grey = codes if curve is _srgb_table() else _encode(_look_up(curve, codes))
         return np.repeat(grey, 3, axis=1)
 
     def from_srgb(new: Floats, _: Floats) -> Floats:
-        light = _mixed(_look_up(_srgb_table(), new), np.array([LUMINANCE], np.float32))
+        light = _mix(_look_up(_srgb_table(), new), np.array([LUMINANCE], np.float32))
         return _look_up(inverse, np.sqrt(np.clip(light, 0, 1)))
 
     return Profile(to_srgb, from_srgb)
@@ -101,19 +101,19 @@ def _plain_grey() -> Profile:
     return _grey(_srgb_table())
 
 
-def _tabled(icc: bytes, mode: Any) -> Profile:
+def _from_tables(icc: bytes, mode: Any) -> Profile:
     own, srgb = ImageCms.ImageCmsProfile(io.BytesIO(icc)), ImageCms.createProfile("sRGB")
     intent, flags = ImageCms.Intent.RELATIVE_COLORIMETRIC, ImageCms.Flags.BLACKPOINTCOMPENSATION
     forward = ImageCms.buildTransform(own, srgb, mode, "RGB", intent, flags)
     back = ImageCms.buildTransform(srgb, own, "RGB", mode, intent, flags)
 
-    def applied(transform: ImageCms.ImageCmsTransform, values: Floats) -> Floats:
+    def convert(transform: ImageCms.ImageCmsTransform, values: Floats) -> Floats:
         codes = (values.clip(0, 1) * 255).round().astype(np.uint8)
         image = Image.frombytes(transform.input_mode, (len(codes), 1), codes.tobytes())
         done: Floats = np.asarray(ImageCms.applyTransform(image, transform)).astype(np.float32)
         return done.reshape(len(codes), -1) / np.float32(255)
 
-    return Profile(lambda codes: applied(forward, codes), lambda new, _: applied(back, new))
+    return Profile(lambda codes: convert(forward, codes), lambda new, _: convert(back, new))
 
 
 def _naive_to_srgb(inks: Floats) -> Floats:
@@ -122,7 +122,7 @@ def _naive_to_srgb(inks: Floats) -> Floats:
 
 
 def _naive_from_srgb(new: Floats, inks: Floats) -> Floats:
-    """The black that was there, unless it is too dark for the new colour."""
+    """CMYK with the black that it had before, unless that is too dark for the new colour."""
     black = np.minimum(inks[:, 3], 1 - new.max(axis=1))[:, None].clip(0, 1)
     rest = 1 - new / np.maximum(1 - black, 1e-6)
     return np.concatenate([rest.clip(0, 1), black], axis=1).astype(np.float32)
@@ -131,7 +131,7 @@ def _naive_from_srgb(new: Floats, inks: Floats) -> Floats:
 _NAIVE = Profile(_naive_to_srgb, _naive_from_srgb)
 
 
-def _tags(icc: bytes) -> dict[bytes, bytes]:
+def _read_tags(icc: bytes) -> dict[bytes, bytes]:
     try:
         (count,) = struct.unpack_from(">I", icc, 128)
         places = [struct.unpack_from(">4sII", icc, 132 + 12 * index) for index in range(min(count, 200))]
@@ -159,7 +159,7 @@ def _curve(tag: bytes) -> Floats:
         g, a, b, c, d, e, f = _parameters(kind, given)
         y = np.where(x >= d, np.maximum(a * x + b, 0) ** g + e, c * x + f)
     else:
-        raise ValueError("no curve")
+        raise ValueError("unknown type of curve")
     return np.clip(y, 0, 1).astype(np.float32)
 
 
@@ -180,14 +180,14 @@ def _parameters(kind: int, given: list[float]) -> list[float]:
 
 
 def _inverse(curve: Floats) -> Floats:
-    """Codes over the square root of light, whose even steps are as fine in the dark as in the light."""
+    """A table of codes over the square root of light: even steps of that are fine enough in the dark."""
     light = (np.arange(_GRID + 1) / _GRID) ** 2
     rising = np.maximum.accumulate(curve.astype(np.float64))
     return np.interp(light, rising, np.arange(_GRID + 1) / _GRID).astype(np.float32)
 
 
-def _mixed(light: Floats, matrix: Floats) -> Floats:
-    """(N, 3) by a matrix; as sums, since BLAS wakes threads for it that wait for each other on busy cores."""
+def _mix(light: Floats, matrix: Floats) -> Floats:
+    """(N, 3) times a matrix; as sums, since the threads of BLAS wait for each other on busy cores."""
     return np.stack([light[:, 0] * r + light[:, 1] * g + light[:, 2] * b for r, g, b in matrix], axis=1)
 
 
@@ -197,7 +197,7 @@ def _look_up(table: Floats, values: Floats) -> Floats:
     return table.take(places.astype(np.int32), mode="clip")
 
 
-def _encoded(light: Floats) -> Floats:
+def _encode(light: Floats) -> Floats:
     return _look_up(_srgb_inverse(), np.sqrt(np.clip(light, 0, 1)))
 
 

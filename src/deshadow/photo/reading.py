@@ -9,7 +9,7 @@ import numpy as np
 from PIL import Image, ImageFile, JpegImagePlugin, TiffImagePlugin, UnidentifiedImageError
 
 from deshadow.photo.deep import allow_grey_alpha, is_deep, png_chunks, read_deep
-from deshadow.photo.exif import ORIENTATION, STRUCTURE, upright, upright_xmp
+from deshadow.photo.exif import ORIENTATION, STRUCTURE, reset_orientation, reset_xmp_orientation
 from deshadow.photo.formats import is_heif, is_raw
 from deshadow.photo.photo import Codes, Coding, Metadata, Photo
 from deshadow.system.extras import require
@@ -63,8 +63,8 @@ def read_image(image: Image.Image) -> Photo:
         raise ValueError(f"the picture cannot be read ({error}): open it again") from error
     turn = _orientation(image)
     metadata = Metadata(
-        exif=upright(image.info.get("exif") or b"", turn >= 5),
-        xmp=upright_xmp(_xmp(image)),
+        exif=reset_orientation(image.info.get("exif") or b"", turn >= 5),
+        xmp=reset_xmp_orientation(_xmp(image)),
         icc=image.info.get("icc_profile") or b"",
         dpi=_dpi(image),
     )
@@ -109,8 +109,8 @@ def _decode(data: bytes) -> Photo:
         turn, exif = _orientation(image), _exif(image, kind)
         coding = _coding(image, data, kind)
         metadata = Metadata(
-            exif=upright(exif, turn >= 5),
-            xmp=upright_xmp(_xmp(image)),
+            exif=reset_orientation(exif, turn >= 5),
+            xmp=reset_xmp_orientation(_xmp(image)),
             icc=image.info.get("icc_profile") or b"",
             dpi=_dpi(image),
             comment=image.info.get("comment") or b"" if kind == "JPEG" else b"",
@@ -261,8 +261,8 @@ def _read_heif(data: bytes) -> Photo:
     # libheif has turned the pixels. pillow_heif has reset the orientation in EXIF; that in XMP is reset here.
     info: dict[str, Any] = first.info
     metadata = Metadata(
-        exif=upright(info.get("exif") or b"", False),
-        xmp=upright_xmp(info.get("xmp") or b""),
+        exif=reset_orientation(info.get("exif") or b"", False),
+        xmp=reset_xmp_orientation(info.get("xmp") or b""),
         icc=info.get("icc_profile") or b"",
     )
     notes = (f"it contains {len(file)} pictures; only the main one was used",) if len(file) > 1 else ()

@@ -1,4 +1,4 @@
-"""Where the shadows of a photo lie: the shipped detector, at the photo's own size."""
+"""Finds the shadows of a photo, at the photo's own size."""
 
 import numpy as np
 

@@ -164,7 +164,8 @@ def _check(option: Option, value: Any) -> None:
     if option.range is None:
         return
     whole = option.type is int
-    if not isinstance(value, Integral if whole else Real):
+    is_number: bool = isinstance(value, Integral if whole else Real)
+    if not is_number:
         raise ValueError(f"{option.name} is {value!r}: it must be a {'whole ' * whole}number")
     if not option.range.minimum <= value <= option.range.maximum:  # NaN fails this too
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Removal: overlapping windows over the shadow, each started from the Quick result, blended without seams."""
+"""The windows of Removal: they overlap, start from the result of Quick, and blend without seams."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,20 +11,20 @@ from deshadow.image.filters import Field, approximate_gaussian_blur
 from deshadow.runtime.backend import Backend, condition
 
 SIDE = 256
-"""Of a window, as in training."""
+"""Side of a window, as in training."""
 OVERLAP = 96
-"""Pixels, at the least, that neighbouring windows share."""
+"""Smallest overlap of neighbouring windows, in pixels."""
 START = 0.5
-"""Share of the diffusion that the Quick result is taken back before it is denoised."""
-_AGREED = 32.0
-"""Deviation in pixels of the blur below which the windows may not change what Quick found."""
+"""Timestep, as a share of all, to which the result of Quick is noised before it is denoised."""
+_COARSE = 32.0
+"""Standard deviation of a blur, in pixels; the windows change nothing that is coarse enough to survive it."""
 _SHARE = 0.5
-"""Of the windows in what is fine; the rest is Quick's. With all of it the error rose above Quick's."""
+"""Share of the windows in the fine detail; the rest is Quick's. With 1 the error is larger than Quick's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A place in the picture: rows and columns."""
+    """A rectangle of the picture."""
 
     top: int
     left: int
@@ -33,19 +33,19 @@ class Window:
 
     @property
     def place(self) -> tuple[slice, slice]:
-        """Rows and columns, as an index."""
+        """Its rows and columns, as an index."""
         return slice(self.top, self.top + self.height), slice(self.left, self.left + self.width)
 
 
 def lay_out(weight: Field, side: int = SIDE, overlap: int = OVERLAP) -> list[Window]:
-    """The windows of a picture (H, W) that meet the mask, evenly spread over the mask's box."""
+    """The windows of a picture (H, W) where the weight is not 0, evenly spread over its bounding box."""
     rows, columns = np.flatnonzero(weight.any(axis=1)), np.flatnonzero(weight.any(axis=0))
     if not len(rows):
         return []
     height, width = (min(side, size) for size in weight.shape)
     windows = []
-    for top in _starts(int(rows[0]), int(rows[-1]) + 1, weight.shape[0], side, overlap):
-        for left in _starts(int(columns[0]), int(columns[-1]) + 1, weight.shape[1], side, overlap):
+    for top in _spread(int(rows[0]), int(rows[-1]) + 1, weight.shape[0], side, overlap):
+        for left in _spread(int(columns[0]), int(columns[-1]) + 1, weight.shape[1], side, overlap):
             window = Window(top, left, height, width)
             if weight[window.place].any():
                 windows.append(window)
@@ -63,12 +63,12 @@ def refine(
     sampler: Sampler,
     seed: int,
 ) -> Iterator[Callable[[], Field]]:
-    """One by one, the windows of (H, W, 3) sRGB; after each, a callable gives the refined picture so far.
+    """Denoise the windows of (H, W, 3) sRGB one by one; yields a function that returns the picture so far.
 
-    Each window is noised to an intermediate timestep from the Quick result, which tells it how bright its
-    surroundings are even when all of it lies in the shadow, and denoised from there. All windows share one
-    field of noise, so that they agree where they overlap. What is coarser than a fraction of a window is
-    Quick's: windows cannot disagree in exposure.
+    The result of Quick in a window is noised to an intermediate timestep and denoised from there. So a window
+    that lies completely in the shadow still has the brightness of its surroundings. All windows take their
+    noise from one field, so that they agree where they overlap. Only detail finer than a fraction of a window
+    is changed, so that windows cannot differ in exposure.
     """
     schedule = backend.config.schedule
     start = max(steps, round(START * schedule.length))
@@ -77,37 +77,37 @@ def refine(
     total, weights = np.zeros_like(shadow), np.zeros(shadow.shape[:2], np.float32)
 
     def so_far() -> Field:
-        return _agreed(quick, total, weights)
+        return _add_detail(quick, total, weights)
 
     for window in windows:
         place = window.place
-        picture, light = (_batch(field[place] * 2 - 1) for field in (shadow, quick))
+        picture, light = (_to_batch(field[place] * 2 - 1) for field in (shadow, quick))
         denoise = condition(backend, picture, np.ascontiguousarray(mask[place])[None, None])
-        noisy: FloatArray = a * light + s * _batch(noise[place])  # Eq. 2
+        noisy: FloatArray = a * light + s * _to_batch(noise[place])  # Eq. 2
         clean = sample(denoise, noisy, schedule, steps=steps, sampler=sampler, start=start)
-        share = _bell(window.height, shadow.shape[0], window.top)[:, None]
-        share = share * _bell(window.width, shadow.shape[1], window.left)
+        share = _taper(window.height, shadow.shape[0], window.top)[:, None]
+        share = share * _taper(window.width, shadow.shape[1], window.left)
         total[place] += share[..., None] * ((clean[0].transpose(1, 2, 0) + 1) / 2).clip(0, 1)
         weights[place] += share
         yield so_far
 
 
-def _agreed(quick: Field, total: Field, weights: Field) -> Field:
-    """Quick, changed by what is fine in the blended windows."""
+def _add_detail(quick: Field, total: Field, weights: Field) -> Field:
+    """The result of Quick with the fine detail of the blended windows."""
     covered = weights > 0
     refined = np.where(covered[..., None], total / np.maximum(weights, 1e-6)[..., None], quick)
-    known = approximate_gaussian_blur(covered.astype(np.float32), _AGREED)[..., None]
-    drift = approximate_gaussian_blur(refined - quick, _AGREED) / np.maximum(known, 1e-3)
+    known = approximate_gaussian_blur(covered.astype(np.float32), _COARSE)[..., None]
+    drift = approximate_gaussian_blur(refined - quick, _COARSE) / np.maximum(known, 1e-3)
     change = np.float32(_SHARE) * (refined - drift - quick)
     result: Field = np.where(covered[..., None], quick + change, quick).clip(0, 1)
     return result
 
 
-def _starts(first: int, end: int, size: int, side: int, overlap: int) -> list[int]:
-    """Where windows of a side begin so that they cover first … end, inside 0 … size, evenly spread."""
+def _spread(first: int, end: int, size: int, side: int, overlap: int) -> list[int]:
+    """Where windows begin along one axis of `size` pixels so that they cover `first` to `end` evenly."""
     if size <= side:
         return [0]
-    margin = overlap // 2  # the windows reach over the border of the shadow, so that they see lit ground
+    margin = overlap // 2  # beyond the edge of the shadow, so that the windows contain lit ground
     first, end = max(0, first - margin), min(size, end + margin)
     if end - first <= side:
         return [min(max(0, (first + end - side) // 2), size - side)]
@@ -115,8 +115,8 @@ def _starts(first: int, end: int, size: int, side: int, overlap: int) -> list[in
     return [int(start) for start in np.linspace(first, end - side, count).round()]
 
 
-def _bell(length: int, size: int, start: int) -> Field:
-    """(length,): a raised cosine that fades to both ends of a window, but not at the picture's border."""
+def _taper(length: int, size: int, start: int) -> Field:
+    """(length,): a raised cosine that falls to the ends of a window, except at the picture's border."""
     line = (np.arange(length) + 0.5) / length
     bell = np.sin(np.pi * line) ** 2
     if start == 0:
@@ -126,6 +126,6 @@ def _bell(length: int, size: int, start: int) -> Field:
     return (bell + 1e-4).astype(np.float32)
 
 
-def _batch(field: Field) -> Field:
+def _to_batch(field: Field) -> Field:
     """(H, W, 3) → (1, 3, H, W)"""
     return np.ascontiguousarray(field.transpose(2, 0, 1)[None])
