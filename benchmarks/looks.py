@@ -1,9 +1,9 @@
-"""Colour and sharpness where a shadow was: synthetic shadows on photos that scikit-image brings along.
+"""Colour and sharpness after removal: synthetic shadows on the photos of scikit-image.
 
 python benchmarks/looks.py [WEIGHTS]
 
-ΔE: between the mean colours of result and truth in the shadow. Sharpness: gradient energy there, result to
-truth. Both at the photo's own size, masks given.
+ΔE: difference of the mean colours of result and truth in the shadow. Sharpness: gradient energy there,
+result divided by truth. Both at the photo's own size, with given masks.
 """
 
 import sys
@@ -20,7 +20,7 @@ from deshadow.metrics.scores import score
 
 PHOTOS = ("astronaut", "brick", "chelsea", "coffee", "grass", "gravel", "hubble_deep_field", "rocket")
 LIGHTS = {"deep": (0.28, 0.32, 0.38), "faint": (0.5, 0.55, 0.6)}
-"""How much of red, green and blue is left in the shadow."""
+"""Shares of red, green and blue light that remain in the shadow."""
 
 
 def main() -> None:
@@ -56,7 +56,7 @@ def blob(shape: tuple[int, int]) -> NDArray[np.float64]:
 
 
 def difference(one: NDArray[np.uint8], other: NDArray[np.uint8], mask: NDArray[np.bool_]) -> float:
-    """Between the mean colours of a region, CIE 1976."""
+    """ΔE (CIE 1976) of the mean colours of a region."""
     means = [color.rgb2lab(picture)[mask].mean(axis=0) for picture in (one, other)]
     return float(np.linalg.norm(means[0] - means[1]))
 

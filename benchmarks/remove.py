@@ -1,9 +1,9 @@
-"""Time and peak memory of the command `deshadow PHOTO`, start, detection, reading and writing included.
+"""Time and peak memory of the command `deshadow PHOTO`, including start, detection, reading and writing.
 
 python benchmarks/remove.py [WEIGHTS]
 
 JPEG photos of 480×640 and of 12 megapixels, a fifth of them in shadow, each in a process of its own; then 10
-and 100 photos in a row, whose peaks should be alike.
+and 100 photos in one process: their peaks of memory should be the same.
 """
 
 import os
@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 SIZES = ((480, 640), (3000, 4000))
-WAYS = {"quick": (), "quick, mask given": ("--mask", "mask.png"), "removal": ("--mode", "removal")}
+MODES = {"quick": (), "quick, mask given": ("--mask", "mask.png"), "removal": ("--mode", "removal")}
 ROWS = (10, 100)
 
 
@@ -24,7 +24,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for height, width in SIZES:
             draw(folder, height, width)
-            for name, options in WAYS.items():
+            for name, options in MODES.items():
                 report(name, (height, width), 1, folder, ["photo.jpg", *options, "--weights", weights])
         draw(folder, *SIZES[0])
         for count in ROWS:
@@ -36,12 +36,12 @@ def main() -> None:
 
 
 def draw(folder: str, height: int, width: int) -> None:
-    """In a process of its own: what this one holds would count as memory of those that it starts."""
+    """Draw in another process: memory of this one would be counted for the processes that it starts."""
     subprocess.run([sys.executable, __file__, folder, str(height), str(width)], check=True)
 
 
 def report(name: str, size: tuple[int, int], count: int, folder: str, options: list[str]) -> None:
-    """A line about one run of the command."""
+    """Run the command once and print a line about it."""
     start = time.perf_counter()
     process = subprocess.Popen(
         [sys.executable, "-m", "deshadow", *options], cwd=folder, stdout=subprocess.DEVNULL

@@ -15,10 +15,10 @@ _STRIP = 1 << 18
 
 
 def detect_shadows(detector: Detector, pixels: Field) -> Field:
-    """(H, W, 3) sRGB in [0, 1] → (H, W) in [0, 1]: how likely each pixel is to lie in a shadow.
+    """(H, W, 3) sRGB in [0, 1] → (H, W) in [0, 1]: the probability that each pixel lies in a shadow.
 
-    The detector sees the picture small; its borders are moved to the edges of the full-resolution picture by
-    local fits of the probability to the luminance (a guided filter whose guide is the photo).
+    The detector sees the photo downscaled. Its result is fitted to the edges of the photo by a guided filter
+    (local lines that give the probability from the luminance).
     """
     height, width = pixels.shape[:2]
     small = resize(pixels, *fit_within((height, width), SEEN)).clip(0, 1)

@@ -63,7 +63,7 @@ class Relighting:
     def fit(cls, shadow: Field, clean: Field, weight: Field) -> Self:
         """The relighting that leads from one small picture (h, w, 3) to the other, both sRGB in [0, 1].
 
-        `weight` (h, w) says where it may differ from none at all.
+        Where `weight` (h, w) is 0 the relighting changes nothing.
         """
         before, after = linear(shadow), linear(clean)
         log_gain = estimate_gain(before, after, weight)
@@ -100,10 +100,11 @@ class Relighting:
 def estimate_gain(before: Field, after: Field, weight: Field) -> Field:
     """(h, w, 3), (h, w, 3), (h, w) → (h, w, 3): the logarithm of the gain, free of texture.
 
-    The network's result lacks texture that the photo has, so the plain ratio of the two is full of it. A
-    rolling guidance (Zhang et al. 2014) keeps the edge of the shadow and nothing else: the ratio is blurred,
-    then filtered along its own blurred self until its large edges are sharp again. Along these, the gain is
-    a ratio of local means, which keeps the mean colour exact and does not care for single dark pixels.
+    The network's result lacks texture that the photo has, so the plain ratio of the two contains texture. A
+    rolling guidance filter (Zhang et al. 2014) keeps only the edge of the shadow: the ratio is blurred, then
+    filtered by a guided filter whose guide is the blurred ratio, until its large edges are sharp again. With
+    these edges the gain is a ratio of local means, so that the mean colour is exact and single dark pixels
+    do not matter.
     """
     ratio = np.log((after + _DARK) / (before + _DARK)).mean(axis=2).clip(-1, _MOST) * weight
     shape = approximate_gaussian_blur(ratio, _COARSE)
@@ -117,8 +118,8 @@ def estimate_gain(before: Field, after: Field, weight: Field) -> Field:
 def fit_edges(guide: Field, log_gain: Field) -> tuple[Field, Field]:
     """(h, w), (h, w, 3) → slope and level, (h, w, 3) each, of the gain over the luminance at a shadow's edge.
 
-    Where the gain is even the slope is 0. At an edge the luminance steps where the gain does, and tells where
-    in a small pixel the edge runs; a slope below −1 or above 0 would be no shadow's.
+    Where the gain is even the slope is 0. At an edge luminance and gain change together, so the luminance
+    shows where in a small pixel the edge runs. The slope of a shadow is from −1 to 0.
     """
     guide = guide[..., None]
     mean, gain_mean = box_filter(guide, _EDGE_RADIUS), box_filter(log_gain, _EDGE_RADIUS)
@@ -130,11 +131,11 @@ def fit_edges(guide: Field, log_gain: Field) -> tuple[Field, Field]:
 
 
 def suppress_texture(rest: Field, lit: Field) -> Field:
-    """(h, w, 3), (h, w, 3) → what the result has beyond the relit photo, less what only changes its texture.
+    """(h, w, 3), (h, w, 3) → the difference of result and relit photo, without what only changes texture.
 
-    Where the network blurs, the rest is the photo's own texture turned round: the part of it that runs
-    against the texture is mostly left out, or the lift would blur the photo as well. The part that runs
-    along it is relief that comes back with the sun, if it is small; more of it would be made up.
+    Where the network blurs, the difference is the photo's own texture with the opposite sign: most of that
+    part is left out, since it would blur the photo too. A part with the same sign is relief that returns
+    with the sunlight, if it is small; more than that would be invented.
     """
     texture = lit - box_filter(lit, _RADIUS)
     together = box_filter((rest - box_filter(rest, _RADIUS)) * texture, _RADIUS)
@@ -145,7 +146,7 @@ def suppress_texture(rest: Field, lit: Field) -> Field:
 
 
 def apply_strength(pixels: Field, relit: Field, strength: float) -> Field:
-    """(H, W, 3) twice, sRGB in [0, 1] → (H, W, 3): only a share of the light that was given back."""
+    """(H, W, 3) twice, sRGB in [0, 1] → (H, W, 3): the photo with a share of the restored light."""
     if strength == 1:
         return relit
     result = pixels.astype(np.float32, copy=True)
@@ -161,7 +162,7 @@ def apply_strength(pixels: Field, relit: Field, strength: float) -> Field:
 
 
 def log_luminance(light: Field) -> Field:
-    """(…, 3) linear light → (…): what the eye would call how bright it is, never minus infinity."""
+    """(…, 3) linear light → (…): the logarithm of the luminance plus a little, so that black is finite."""
     brightness: Field = np.log(light @ np.asarray(LUMINANCE, np.float32) + np.float32(_DARK))
     return brightness
 

@@ -32,7 +32,7 @@ class RemovalResult:
     pixels: Field
     """(H, W, 3) sRGB in [0, 1]: the photo without the shadow, to be composited over it by the weight."""
     weight: Field
-    """(H, W) in [0, 1]; where it is 0, nothing is touched."""
+    """(H, W) in [0, 1]; where it is 0, the photo does not change."""
     mask: Field
     """(H, W) in [0, 1]: the mask of the selection, before it was dilated."""
 
@@ -42,11 +42,11 @@ class RemovalResult:
 
 
 class WeightsError(ValueError):
-    """A network cannot be used, and so no photo can be worked on."""
+    """A network cannot be opened, so that no photo can be processed."""
 
 
 class Remover:
-    """Removes shadows from many photos with one model. Any number of threads may share it."""
+    """Removes shadows from photos; any number of threads may share one."""
 
     def __init__(
         self,
@@ -55,9 +55,9 @@ class Remover:
         device: str = "auto",
         threads: int = 0,
     ) -> None:
-        """Weights and detector: shipped ones by name, a checkpoint, or something open already.
+        """`weights` and `detector` are names of shipped weights, paths of checkpoints, or open networks.
 
-        Each is opened when it is first needed. `threads` of onnxruntime; 0 takes every core.
+        Each network is opened when it is first used. `threads` is for onnxruntime; 0 takes every core.
         """
         self._weights, self._detector = weights, detector
         self._device, self._threads = device, threads
@@ -65,17 +65,19 @@ class Remover:
 
     @property
     def backend(self) -> Backend:
-        """The model, opened at the first use."""
+        """The networks that remove shadows, opened at the first use."""
         with _opening(self._opening_weights):
             if isinstance(self._weights, str | Path):
                 self._weights = open_backend(self._weights, self._device, self._threads)
             if self._weights.config.unconditional:
-                raise ValueError("this model fills holes and never sees the shadow: choose weights that do")
+                raise ValueError(
+                    "this model never sees the shadow, it only fills holes: choose other weights"
+                )
             return self._weights
 
     @property
     def detector(self) -> Detector:
-        """The detector of shadows, opened at the first use."""
+        """The network that finds shadows, opened at the first use."""
         with _opening(self._opening_detector):
             if isinstance(self._detector, str | Path):
                 self._detector = open_detector(self._detector, self._device, self._threads)
@@ -150,11 +152,11 @@ class Remover:
         return RemovalResult(relit, weight, selection.mask)
 
     def remove(self, image: Image, mask: Any = None, **options: Any) -> Image:
-        """The picture without its shadows, of the type that came; a path gives a PIL picture.
+        """The image without its shadows, of the same type; for a path, a Pillow image.
 
-        `image` is bytes of a file, a PIL picture, a numpy array (H, W, 3), a tensor ((B,) 3, H, W) or a path;
-        `mask` is any of these, 1 (or 255) in the shadow. The options are the fields of
-        `deshadow.removal.options.RemovalOptions`.
+        `image` is the bytes of a file, a Pillow image, a numpy array (H, W, 3), a torch tensor (3, H, W) or
+        (B, 3, H, W), or a path. `mask` is any of these, 1 (or 255) in the shadow. The options are the fields
+        of `deshadow.removal.options.RemovalOptions`.
         """
         parsed = parse_options(options)
 
@@ -174,7 +176,7 @@ def remove(image: Image, mask: Any = None, **options: Any) -> Image:
 
 @contextmanager
 def _opening(lock: Lock) -> Iterator[None]:
-    """One thread opens a network, the others wait; what is wrong is the network's fault, not the photo's."""
+    """Let one thread at a time open a network; an error becomes a WeightsError."""
     with lock:
         try:
             yield
