@@ -138,11 +138,7 @@ def remove(
     detector: Annotated[Finder, Parameter(group=_NETWORKS)] = "detector",
     device: Annotated[Device, Parameter(group=_NETWORKS)] = "auto",
 ) -> None:
-    """Remove the shadows of photos: all of them, or those that you point at.
-
-    `deshadow photo.jpg` writes photo.deshadowed.jpg beside the photo, with the same format, bit depth, colour
-    profile and metadata. Pixels outside the shadow do not change.
-    """
+    """Remove the shadows of photos: all of them, or those that you point at."""
     if not photos:
         from deshadow.cli.app import app
 

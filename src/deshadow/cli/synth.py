@@ -28,8 +28,8 @@ def synth(
 ) -> None:
     """Make pictures with shadows, the same pictures without them, and the masks.
 
-    Writes shadow/, mask/, shadow_free/ and instances/ as PNG. The same seed gives the same files, and
-    the same command continues an interrupted run.
+    Writes shadow/, mask/, shadow_free/ and instances/ as PNG.
+    The same seed gives the same files. The same command continues an interrupted run.
 
     Parameters
     ----------

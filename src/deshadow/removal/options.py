@@ -102,7 +102,7 @@ class RemovalOptions:
     instance: tuple[int, ...] = field(
         default=(),
         metadata=_about(
-            "Remove only the shadow of this number, as `deshadow detect` numbers them. Repeatable.",
+            "Remove only the shadow of this number, as deshadow detect numbers them. Repeatable.",
             "cli",
             "library",
         ),
