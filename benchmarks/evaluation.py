@@ -10,13 +10,13 @@ from pathlib import Path
 from deshadow.data.pairs.find import find
 from deshadow.evaluation.build import build_methods
 from deshadow.evaluation.options import Comparison
-from deshadow.evaluation.protocol import choose, evaluate
+from deshadow.evaluation.protocol import choose_samples, evaluate
 
 
 def main() -> None:
     folder, split, checkpoint, *rest = sys.argv[1:]
     [method] = build_methods(Comparison(weights=[checkpoint], steps=["4"], device="cpu"))
-    samples = choose(find(Path(folder), split), int(rest[0]) if rest else None)
+    samples = choose_samples(find(Path(folder), split), int(rest[0]) if rest else None)
     start = time.perf_counter()
     found = evaluate(method, samples)
     run = time.perf_counter() - start

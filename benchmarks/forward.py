@@ -12,7 +12,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from deshadow.nn.config import preset
+from deshadow.nn.config import find_preset
 from deshadow.nn.layout import Cost, model_cost
 from deshadow.nn.lfg import LFGDiffusion
 
@@ -32,7 +32,7 @@ def best(runs: dict[str, Callable[[], object]], times: int = 3) -> dict[str, flo
 
 @torch.inference_mode()
 def main() -> None:
-    config = preset(sys.argv[1] if len(sys.argv) > 1 else "paper")
+    config = find_preset(sys.argv[1] if len(sys.argv) > 1 else "paper")
     model = LFGDiffusion(config).eval().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     picture, mask = (
         torch.rand(1, n, SIDE, SIDE).contiguous(memory_format=torch.channels_last) for n in (3, 1)

@@ -14,7 +14,7 @@ from skimage import color, data
 from skimage.filters import gaussian
 
 import deshadow
-from deshadow.image.colour import decode, encode, quantise
+from deshadow.image.colour import decode_srgb, linear_to_srgb, round_to_8_bits
 from deshadow.metrics.pooling import sharpness
 from deshadow.metrics.scores import score
 
@@ -34,7 +34,7 @@ def main() -> None:
         mask = shade > 0.05
         for kind, left in LIGHTS.items():
             share = 1 - shade[..., None] * (1 - np.array(left))
-            shadow = quantise(encode(decode(clean) * share))
+            shadow = round_to_8_bits(linear_to_srgb(decode_srgb(clean) * share))
             line = f"{name:18} {kind:7} {difference(shadow, clean, mask):10.1f}"
             for mode in ("quick", "removal"):
                 result = remover.remove(shadow, mask, mode=mode)

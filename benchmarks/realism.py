@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from deshadow.data.pairs.find import find
-from deshadow.data.realism import Measures, measure, overlap
+from deshadow.data.realism import Measures, measure_pairs, overlap
 from deshadow.data.synth.banks import load_backgrounds, load_silhouettes
 from deshadow.data.synth.procedural import draw_backgrounds, draw_occluders
 from deshadow.data.synth.recipe import SHADOW_RECIPES, ShadowRecipe
@@ -70,14 +70,16 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--preset", choices=list(SHADOW_RECIPES), default="sunlight")
     options = parser.parse_args()
-    real = measure(real_pairs(options.real, options.split))
+    real = measure_pairs(real_pairs(options.real, options.split))
     print(f"real, {options.split}: {real.pairs} pairs, {real.edges} edge points")
-    made = measure(synthetic_pairs(options, replace(SHADOW_RECIPES[options.preset], targets="all")))
+    made = measure_pairs(synthetic_pairs(options, replace(SHADOW_RECIPES[options.preset], targets="all")))
     print(f"synthetic: {made.pairs} pairs, {made.edges} edge points")
     compare("synthetic and real", made, real)
     if options.against:
         compare(
-            f"{options.against} and {options.split}", measure(real_pairs(options.real, options.against)), real
+            f"{options.against} and {options.split}",
+            measure_pairs(real_pairs(options.real, options.against)),
+            real,
         )
 
 

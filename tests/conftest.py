@@ -7,8 +7,8 @@ import pytest
 import torch
 from random_models import random_model
 
-from deshadow.nn.config import preset
-from deshadow.runtime.checkpoint import save
+from deshadow.nn.config import find_preset
+from deshadow.runtime.checkpoint import save_model
 
 
 def pytest_configure() -> None:
@@ -24,6 +24,6 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from deshadow.runtime.export import export
 
     path = tmp_path_factory.mktemp("exported") / "tiny.safetensors"
-    save(path, random_model(preset("tiny")))
+    save_model(path, random_model(find_preset("tiny")))
     export(path)
     return path

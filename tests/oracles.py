@@ -9,7 +9,7 @@ from random_models import SMALL
 from skimage import data
 
 from deshadow.diffusion.arrays import Array
-from deshadow.image.colour import decode, encode, linear, quantise
+from deshadow.image.colour import decode_srgb, linear_to_srgb, round_to_8_bits, srgb_to_linear
 from deshadow.nn.config import ModelConfig
 
 Pixels = NDArray[np.uint8]
@@ -42,16 +42,16 @@ class Oracle:
 def darkened(clean: Pixels, shade: Floats, left: tuple[float, float, float]) -> Pixels:
     """(H, W, 3), (H, W) in [0, 1] → the picture with so much of its light left where the shade is 1."""
     share = 1 - shade[..., None] * (1 - np.asarray(left))
-    return quantise(encode(decode(clean) * share))
+    return round_to_8_bits(linear_to_srgb(decode_srgb(clean) * share))
 
 
 def lighten(left: tuple[float, float, float]) -> Callable[[Floats, Floats], Floats]:
     """What undoes `darkened` wherever the mask is above one half."""
 
     def clean(picture: Floats, mask: Floats) -> Floats:
-        light = linear((picture + 1) / 2)
+        light = srgb_to_linear((picture + 1) / 2)
         light = np.where(mask > 0.5, light / np.asarray(left).reshape(1, 3, 1, 1), light)
-        return (encode(light) * 2 - 1).astype(np.float32)
+        return (linear_to_srgb(light) * 2 - 1).astype(np.float32)
 
     return clean
 

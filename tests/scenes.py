@@ -7,7 +7,7 @@ from PIL import Image
 from skimage import data
 
 from deshadow.evaluation.methods import Input
-from deshadow.image.colour import decode, encode, quantise
+from deshadow.image.colour import decode_srgb, linear_to_srgb, round_to_8_bits
 from deshadow.removal.selection import Selection
 
 Pixels = np.ndarray
@@ -21,7 +21,7 @@ def scene(height: int = 120, width: int = 160, seed: int = 0) -> tuple[Pixels, P
     clean = np.ascontiguousarray(source[top : top + height, left : left + width])
     rows, columns = np.mgrid[:height, :width]
     mask = np.where(np.abs(rows - columns * 0.7 - 5 * seed) < height / 5, 255, 0).astype(np.uint8)
-    dark = quantise(encode(decode(clean) * 0.25))
+    dark = round_to_8_bits(linear_to_srgb(decode_srgb(clean) * 0.25))
     return np.where(mask[..., None] > 0, dark, clean), mask, clean
 
 

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from deshadow.cli.app import main
 from deshadow.cli.doctor import examine
-from deshadow.photo import read
+from deshadow.photo import read_photo
 from deshadow.removal import sheets
 from deshadow.removal.remover import Remover
 
@@ -43,12 +43,12 @@ def test_the_mask_is_white_in_the_shadows_and_the_overlay_numbers_them(
     assert printed[0] == f"{mask}: 2 shadows, 28 % of the photo"
     assert printed[2].startswith("1: 22.2 % of the photo, at ")
     x, y = map(int, printed[2].rpartition(" ")[2].split(","))
-    found = read(mask).codes[..., 0]
+    found = read_photo(mask).codes[..., 0]
     assert set(np.unique(found)) == {0, 255}
-    assert np.array_equal(found > 0, read(photo).codes[..., 0] < 100)
+    assert np.array_equal(found > 0, read_photo(photo).codes[..., 0] < 100)
     assert 10 <= x < 50
     assert 10 <= y < 70
-    assert read(overlay).codes.shape == (90, 120, 3)
+    assert read_photo(overlay).codes.shape == (90, 120, 3)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_no_shadow_gives_a_black_mask(
     with pytest.raises(SystemExit):
         main(["detect", str(tmp_path / "white.png"), "-o", str(tmp_path / "m.png")])
     assert "no shadow found" in capsys.readouterr().out
-    assert not read(tmp_path / "m.png").codes.any()
+    assert not read_photo(tmp_path / "m.png").codes.any()
 
 
 def test_an_overlay_marks_each_shadow_in_a_colour_of_its_own() -> None:

@@ -21,12 +21,12 @@ from deshadow.evaluation.build import build_methods
 from deshadow.evaluation.degraded_masks import degrade_mask
 from deshadow.evaluation.methods import with_masks
 from deshadow.evaluation.options import Comparison, Outputs
-from deshadow.evaluation.protocol import choose, evaluate
-from deshadow.evaluation.record import as_dict, as_json
+from deshadow.evaluation.protocol import choose_samples, evaluate
+from deshadow.evaluation.record import as_dict, format_evaluations
 from deshadow.evaluation.run import run
 from deshadow.metrics.scores import lab_difference
 from deshadow.nn.config import ModelConfig
-from deshadow.runtime.checkpoint import save
+from deshadow.runtime.checkpoint import save_model
 
 
 def deshadow(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -127,7 +127,7 @@ def test_what_is_out_of_the_ordinary_is_scored_and_counted(tmp_path: Path) -> No
         assert set(by_name["empty"]["shadow"].values()) == {0, None}
         assert set(by_name["full"]["non_shadow"].values()) == {0, None}
         assert np.isfinite(list(found["regions"]["shadow"].values())).all()
-        as_json(run(tmp_path, Comparison([name])), {})  # which refuses what JSON has no word for
+        format_evaluations(run(tmp_path, Comparison([name])), {})  # which refuses what JSON has no word for
 
 
 def test_results_from_elsewhere_are_found_by_name_in_any_format_and_size(
@@ -169,10 +169,10 @@ def test_instances_are_scored_inside_outside_and_in_the_other_shadows(tmp_path: 
 
 
 def test_a_limit_takes_pictures_from_all_over_the_set(scenes: Path) -> None:
-    assert [sample.name for sample in choose(find(scenes), 2)] == ["photo0", "photo3"]
-    assert len(choose(find(scenes), 99)) == 4
+    assert [sample.name for sample in choose_samples(find(scenes), 2)] == ["photo0", "photo3"]
+    assert len(choose_samples(find(scenes), 99)) == 4
     with pytest.raises(ValueError, match="at least 1 is needed"):
-        choose(find(scenes), 0)
+        choose_samples(find(scenes), 0)
 
 
 class Page(HTMLParser):
@@ -248,7 +248,7 @@ assert sys.modules["torch"] is None
 
 def test_a_name_of_a_published_method_wants_a_model_of_its_kind(tmp_path: Path) -> None:
     path = tmp_path / "small.safetensors"
-    save(path, random_model(ModelConfig(SMALL, SMALL)))
+    save_model(path, random_model(ModelConfig(SMALL, SMALL)))
     with pytest.raises(
         ValueError, match="palette is a model whose denoiser sees picture and has no guidance"
     ):
@@ -260,7 +260,7 @@ def test_a_name_of_a_published_method_wants_a_model_of_its_kind(tmp_path: Path) 
 def test_a_path_may_have_an_equals_sign(tmp_path: Path) -> None:
     folder = tmp_path / "run=3"
     folder.mkdir()
-    save(folder / "small.safetensors", random_model(ModelConfig(SMALL, SMALL)))
+    save_model(folder / "small.safetensors", random_model(ModelConfig(SMALL, SMALL)))
     for weights, name in (
         (str(folder / "small.safetensors"), "small"),
         (f"a={folder}/small.safetensors", "a"),
@@ -274,7 +274,7 @@ def test_a_path_may_have_an_equals_sign(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mode", ["quick", "removal"])
 def test_the_whole_path_leaves_what_lies_far_from_the_shadow(mode: Any, tmp_path: Path) -> None:
     path = tmp_path / "small.safetensors"
-    save(path, random_model(ModelConfig(SMALL, SMALL)))
+    save_model(path, random_model(ModelConfig(SMALL, SMALL)))
     (method,) = build_methods(Comparison(weights=[str(path)], mode=mode))
     picture, _, _ = scene(200, 300)
     mask = np.zeros((200, 300), np.uint8)
@@ -289,7 +289,7 @@ def test_the_whole_path_leaves_what_lies_far_from_the_shadow(mode: Any, tmp_path
 @pytest.mark.parametrize("masks", ["given", "dilated", "detected"])
 def test_a_protected_shadow_is_not_touched(mode: Any, masks: str, tmp_path: Path) -> None:
     path = tmp_path / "small.safetensors"
-    save(path, random_model(ModelConfig(SMALL, SMALL)))
+    save_model(path, random_model(ModelConfig(SMALL, SMALL)))
     (method,) = build_methods(Comparison(weights=[str(path)], mode=mode, device="cpu"))
     picture, _, _ = scene(200, 300)
     mask, protected = np.zeros((200, 300), np.uint8), np.zeros((200, 300), bool)
@@ -307,7 +307,7 @@ def test_a_protected_shadow_is_not_touched(mode: Any, masks: str, tmp_path: Path
 
 def test_steps_can_be_given_for_one_model(tmp_path: Path) -> None:
     path = tmp_path / "small.safetensors"
-    save(path, random_model(ModelConfig(SMALL, SMALL)))
+    save_model(path, random_model(ModelConfig(SMALL, SMALL)))
     comparison = Comparison(weights=[f"a={path}", f"b={path}"], steps=["2", "b=7"], device="cpu")
     assert [method.note[-7:] for method in build_methods(comparison)] == ["2 steps", "7 steps"]
 

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from deshadow.photo import read
+from deshadow.photo import read_photo
 
 
 class Ended(NamedTuple):
@@ -89,7 +89,7 @@ def test_the_result_lies_beside_the_photo_and_is_the_same_outside(tmp_path: Path
     assert (ended.code, ended.err) == (0, "")
     assert "photo.deshadowed.png: " in ended.out
     assert photo.read_bytes() == data
-    after = read(tmp_path / "photo.deshadowed.png").codes
+    after = read_photo(tmp_path / "photo.deshadowed.png").codes
     changed = (after != before).any(axis=2)
     assert changed[:, :8].mean() > 0.5
     assert not changed[:, 36:].any()
@@ -133,14 +133,14 @@ def test_mask_comparison_variants_and_report(tmp_path: Path, deshadow: Command) 
     assert deshadow(photo, "--mask", mask, "-o", tmp_path / "out.jpg", *extras).code == 0
     expected = ["mask.png", "out.1.jpg", "out.2.jpg", "out.compare.jpg", "out.mask.png", "out.sheet.png"]
     assert names(tmp_path) == [*expected, "p/photo.jpg", "r.json"]
-    assert np.array_equal(read(tmp_path / "out.mask.png").codes[..., 0], np.asarray(Image.open(mask)))
-    assert read(tmp_path / "out.compare.jpg").width > 2 * 56
+    assert np.array_equal(read_photo(tmp_path / "out.mask.png").codes[..., 0], np.asarray(Image.open(mask)))
+    assert read_photo(tmp_path / "out.compare.jpg").width > 2 * 56
     report = json.loads((tmp_path / "r.json").read_text())
     assert report["options"]["seed"] == 5
     (entry,) = report["photos"]
     assert entry["state"] == "done"
     assert entry["shadow_share"] == pytest.approx(0.25)
-    assert 0 < entry["residual"]["mean"] < 3
+    assert 0 < entry["compression_loss"]["mean"] < 3
     assert [Path(each).name for each in entry["outputs"]] != []
 
 
@@ -148,7 +148,7 @@ def test_the_format_follows_the_name_of_the_output(tmp_path: Path, deshadow: Com
     write_photo(tmp_path / "a.png")
     mask = write_mask(tmp_path / "m.png")
     assert deshadow(tmp_path / "a.png", "--mask", mask, "-o", tmp_path / "b.webp", "--quality", 80).code == 0
-    assert read(tmp_path / "b.webp").format == "WEBP"
+    assert read_photo(tmp_path / "b.webp").format == "WEBP"
     failed_in_one_line(deshadow(tmp_path / "a.png", "--mask", mask, "-o", tmp_path / "b.xyz"), "ending")
 
 
@@ -158,7 +158,7 @@ def test_streams(tmp_path: Path, weights: Path) -> None:
     command = [sys.executable, "-m", "deshadow", "-", "--mask", str(mask), "--weights", str(weights)]
     ended = subprocess.run(command, input=photo.read_bytes(), capture_output=True, check=False)
     assert ended.returncode == 0
-    after = read(ended.stdout)
+    after = read_photo(ended.stdout)
     assert after.format == "PNG"
     assert np.array_equal(after.codes[:, 36:], before[:, 36:])
     assert b"relit" in ended.stderr
@@ -252,7 +252,7 @@ def test_extreme_sizes_give_a_result(size: tuple[int, int], tmp_path: Path, desh
     mask = write_mask(tmp_path / "m.png", size)
     ended = deshadow(tmp_path / "photo.png", "--mask", mask)
     assert (ended.code, ended.err) == (0, "")
-    after = read(tmp_path / "photo.deshadowed.png").codes
+    after = read_photo(tmp_path / "photo.deshadowed.png").codes
     assert after.shape == before.shape
     assert np.array_equal(after[:, size[1] // 2 + 1 :], before[:, size[1] // 2 + 1 :])
 
@@ -267,8 +267,8 @@ def test_cmyk_palette_and_16_bit_grey_give_a_result(tmp_path: Path, deshadow: Co
         ended = deshadow(tmp_path / name, "--mask", mask)
         assert (ended.code, ended.err) == (0, "")
         before, after = (
-            read(tmp_path / name),
-            read(tmp_path / f"{Path(name).stem}.deshadowed{Path(name).suffix}"),
+            read_photo(tmp_path / name),
+            read_photo(tmp_path / f"{Path(name).stem}.deshadowed{Path(name).suffix}"),
         )
         assert after.codes.dtype == before.codes.dtype
         assert np.array_equal(after.codes[:, 36:], before.codes[:, 36:])
@@ -281,13 +281,13 @@ def test_the_first_frame_of_an_animation_is_taken_with_a_sentence(tmp_path: Path
     ended = deshadow(tmp_path / "photo.png", "--mask", write_mask(tmp_path / "m.png"))
     assert ended.code == 0
     assert "only the first was used" in ended.err
-    assert read(tmp_path / "photo.deshadowed.png").notes == ()
+    assert read_photo(tmp_path / "photo.deshadowed.png").notes == ()
 
 
 def test_a_mask_of_another_size_is_fitted(tmp_path: Path, deshadow: Command) -> None:
     before = write_photo(tmp_path / "photo.png")
     assert deshadow(tmp_path / "photo.png", "--mask", write_mask(tmp_path / "m.png", (13, 20))).code == 0
-    after = read(tmp_path / "photo.deshadowed.png").codes
+    after = read_photo(tmp_path / "photo.deshadowed.png").codes
     assert after.shape == before.shape
     assert np.array_equal(after[:, 36:], before[:, 36:])
 

@@ -16,7 +16,7 @@ from deshadow.data.augment import (
 from deshadow.data.rng import Draws
 from deshadow.data.synth.procedural import draw_backgrounds, draw_occluders
 from deshadow.data.synth.triplets import synthesise
-from deshadow.image.colour import decode
+from deshadow.image.colour import decode_srgb
 
 STILL = Augmentation(crop=(1.0, 1.0), flip=False, turn=False, exposure=0.0, balance=0.0, depth=0.0, tint=0.0)
 
@@ -94,7 +94,7 @@ def test_depth_raises_the_ratio_to_a_power_and_leaves_alone_what_is_equal() -> N
         dark = inside.expand_as(one) & (one > 20) & (other > 20) & (clean.int() > one.int() + 20)
         if dark.sum() < 100:
             continue
-        logs = [(decode(each)[dark] + FLOOR).log() for each in (one, other, clean)]
+        logs = [(decode_srgb(each)[dark] + FLOOR).log() for each in (one, other, clean)]
         ratio = (logs[1] - logs[2]) / (logs[0] - logs[2])
         assert ratio.std() < 0.1
         powers.append(float(ratio.median()))

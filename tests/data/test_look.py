@@ -121,7 +121,7 @@ def test_table_tells_derived_masks_and_unknown_figures(tmp_path: Path) -> None:
     Image.new("L", (80, 60)).save(tmp_path / "mask/photo1.png")
     console = Console(width=120, file=io.StringIO())
     with console.capture() as captured:
-        console.print(look.table(look.survey(find(tmp_path))))
+        console.print(look.make_table(look.survey(find(tmp_path))))
     text = captured.get()
     assert "1 derived from the pair" in text
     assert "unknown for 1" in text

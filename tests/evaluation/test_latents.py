@@ -10,12 +10,12 @@ from scenes import scene, write_scenes, write_triplet
 from deshadow.data.pairs.find import find
 from deshadow.evaluation.build import build_methods
 from deshadow.evaluation.methods import load_input
-from deshadow.evaluation.models import Latents, choose_other_scenes, network_input
+from deshadow.evaluation.models import Latents, choose_other_scenes, make_network_input
 from deshadow.evaluation.options import Comparison, LatentKind, Outputs
 from deshadow.evaluation.run import run
 from deshadow.nn.config import ModelConfig, UNetShape
 from deshadow.runtime.backend import Backend
-from deshadow.runtime.checkpoint import save
+from deshadow.runtime.checkpoint import save_model
 from deshadow.runtime.open import open_backend
 
 COARSE = UNetShape(base=8, multipliers=(1, 1, 1, 1), blocks=1, head_channels=8, fold=2)
@@ -25,7 +25,7 @@ COARSE = UNetShape(base=8, multipliers=(1, 1, 1, 1), blocks=1, head_channels=8, 
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("weights") / "small.safetensors"
-    save(path, random_model(ModelConfig(COARSE, COARSE, guidance="latent")))
+    save_model(path, random_model(ModelConfig(COARSE, COARSE, guidance="latent")))
     return path
 
 
@@ -38,7 +38,9 @@ def scenes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def encode(backend: Backend, folder: Path) -> list[np.ndarray]:
     """The latent of every picture of a set."""
-    return [np.asarray(backend.encode(*network_input(load_input(each)))) for each in find(folder).samples]
+    return [
+        np.asarray(backend.encode(*make_network_input(load_input(each)))) for each in find(folder).samples
+    ]
 
 
 def test_the_latent_is_that_of_another_scene_the_mean_or_zero(weights: Path, scenes: Path) -> None:
@@ -87,7 +89,7 @@ def test_another_scene_is_never_the_same_one(tmp_path: Path) -> None:
 def test_a_latent_needs_a_model_that_has_one_and_the_network_mode(weights: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="needs --mode network"):
         build_methods(Comparison(weights=[str(weights)], latent="zero", mode="quick"))
-    save(tmp_path / "none.safetensors", random_model(ModelConfig(COARSE, COARSE, guidance="none")))
+    save_model(tmp_path / "none.safetensors", random_model(ModelConfig(COARSE, COARSE, guidance="none")))
     with pytest.raises(ValueError, match="none has no latent"):
         build_methods(Comparison(weights=[str(tmp_path / "none.safetensors")], latent="zero"))
 

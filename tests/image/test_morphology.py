@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 from oracles import Oracle
 from scenes import give, scene
 
-from deshadow.evaluation.models import Sampling, network_output
+from deshadow.evaluation.models import Sampling, run_network
 from deshadow.image.morphology import dilate, dilation_radius, erode
 from deshadow.image.resize import SIDE, nearest
 from deshadow.removal import reach
 from deshadow.removal.options import RemovalOptions
 from deshadow.removal.selection import Selection
-from deshadow.training.batches import network_mask
+from deshadow.training.batches import dilate_masks
 
 SHAPES = {"square": (256, 256), "portrait": (300, 200), "landscape": (96, 300)}
 
@@ -67,10 +67,10 @@ def test_training_evaluation_and_removal_dilate_by_this_radius(shape: str) -> No
     height, width = SHAPES[shape]
     picture, mask, _ = scene(height, width)
     expected = dilate(mask > 0, dilation_radius(height, width)).astype(np.float32)
-    trained = network_mask(torch.from_numpy(mask > 0)[None, None])
+    trained = dilate_masks(torch.from_numpy(mask > 0)[None, None])
     np.testing.assert_array_equal(trained[0, 0].numpy(), expected)
     selection = Selection((mask > 0).astype(np.float32))
-    removed = reach.network_mask(selection, RemovalOptions().dilate, height, width)
+    removed = reach.make_network_mask(selection, RemovalOptions().dilate, height, width)
     np.testing.assert_array_equal(removed, expected)
     seen: list[np.ndarray] = []
 
@@ -78,6 +78,6 @@ def test_training_evaluation_and_removal_dilate_by_this_radius(shape: str) -> No
         seen.append(mask)
         return picture
 
-    network_output(Oracle(note), Sampling(1))(give(picture, mask))
+    run_network(Oracle(note), Sampling(1))(give(picture, mask))
     small = nearest(mask, SIDE, SIDE) > 0
     np.testing.assert_array_equal(seen[0][0, 0] > 0, dilate(small, dilation_radius(SIDE, SIDE)))

@@ -1,7 +1,7 @@
 import numpy as np
 from PIL import Image
 
-from deshadow.image.sheets import Card, draw_sheet, fit, outline
+from deshadow.image.sheets import Card, draw_sheet, outline, shrink_to_fit
 
 
 def card(colour: str, name: str = "") -> Card:
@@ -26,8 +26,8 @@ def test_titles_headings_and_captions_have_room_of_their_own() -> None:
 
 def test_a_picture_is_made_smaller_but_never_larger() -> None:
     image = Image.new("RGB", (40, 30))
-    assert fit(image, 20).size == (20, 15)
-    assert fit(image, 100).size == (40, 30)
+    assert shrink_to_fit(image, 20).size == (20, 15)
+    assert shrink_to_fit(image, 100).size == (40, 30)
 
 
 def test_an_outline_runs_around_the_mask_but_not_along_the_border() -> None:

@@ -3,7 +3,15 @@ from dataclasses import replace
 
 import pytest
 
-from deshadow.nn.config import PRESETS, ModelConfig, UNetShape, describe, palette, preset, unconditional
+from deshadow.nn.config import (
+    PRESETS,
+    ModelConfig,
+    UNetShape,
+    describe_config,
+    find_preset,
+    make_palette,
+    make_unconditional,
+)
 
 
 @pytest.mark.parametrize("config", PRESETS.values(), ids=PRESETS)
@@ -19,8 +27,8 @@ def test_a_configuration_survives_json(config: ModelConfig) -> None:
         "[]",
         "{}",
         "not json",
-        json.dumps({**json.loads(preset("tiny").to_json()), "colour": "red"}),
-        json.dumps({**json.loads(preset("tiny").to_json()), "denoiser": {"base": 3}}),
+        json.dumps({**json.loads(find_preset("tiny").to_json()), "colour": "red"}),
+        json.dumps({**json.loads(find_preset("tiny").to_json()), "denoiser": {"base": 3}}),
     ],
 )
 def test_a_foreign_configuration_is_refused(text: str) -> None:
@@ -30,27 +38,27 @@ def test_a_foreign_configuration_is_refused(text: str) -> None:
 
 def test_an_unknown_preset_is_named() -> None:
     with pytest.raises(ValueError, match="unknown preset 'huge': choose from paper, light, tiny"):
-        preset("huge")
+        find_preset("huge")
 
 
 def test_a_configuration_from_before_models_could_see_less_sees_picture_and_mask() -> None:
-    fields = json.loads(preset("tiny").to_json())
+    fields = json.loads(find_preset("tiny").to_json())
     del fields["sees"]
-    assert ModelConfig.from_json(json.dumps(fields)) == preset("tiny")
+    assert ModelConfig.from_json(json.dumps(fields)) == find_preset("tiny")
 
 
 def test_a_model_that_sees_nothing_has_no_picture_to_correct() -> None:
     with pytest.raises(ValueError, match="sees no picture cannot correct one"):
-        replace(preset("tiny"), sees="nothing", guidance="none")
-    assert unconditional(preset("tiny")).unconditional
-    assert not palette(preset("tiny")).unconditional
-    assert not replace(preset("tiny"), sees="nothing").unconditional  # the latent has seen it (Eq. 9)
+        replace(find_preset("tiny"), sees="nothing", guidance="none")
+    assert make_unconditional(find_preset("tiny")).unconditional
+    assert not make_palette(find_preset("tiny")).unconditional
+    assert not replace(find_preset("tiny"), sees="nothing").unconditional  # the latent has seen it (Eq. 9)
 
 
 @pytest.mark.parametrize("field", ["guidance", "fusion", "predicts", "sees"])
 def test_unknown_choices_are_named(field: str) -> None:
     with pytest.raises(ValueError, match="'magic': choose from"):
-        replace(preset("tiny"), **{field: "magic"})  # type: ignore[arg-type]
+        replace(find_preset("tiny"), **{field: "magic"})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +76,9 @@ def test_impossible_shapes_are_refused(shape: dict[str, object], message: str) -
 
 
 def test_presets_are_described_by_name() -> None:
-    assert describe(preset("light")) == "preset 'light'"
-    assert "'light' with guidance none" in describe(replace(preset("light"), guidance="none"))
-    assert "sees picture" in describe(replace(preset("light"), sees="picture"))
-    assert "of its own" in describe(replace(preset("light"), denoiser=preset("tiny").denoiser))
+    assert describe_config(find_preset("light")) == "preset 'light'"
+    assert "'light' with guidance none" in describe_config(replace(find_preset("light"), guidance="none"))
+    assert "sees picture" in describe_config(replace(find_preset("light"), sees="picture"))
+    assert "of its own" in describe_config(
+        replace(find_preset("light"), denoiser=find_preset("tiny").denoiser)
+    )

@@ -6,7 +6,7 @@ from random_models import SMALL, random_model
 from torch.nn import functional as F
 
 from deshadow.nn.blocks import Attention, Norm, Residual, timestep_embedding
-from deshadow.nn.config import Fusion, Guidance, ModelConfig, preset
+from deshadow.nn.config import Fusion, Guidance, ModelConfig, find_preset
 from deshadow.nn.lfg import LFGDiffusion, NoiseMaps, NoiseVector, invariant_colour
 from deshadow.nn.unet import UNet
 
@@ -36,7 +36,7 @@ def test_gradient_reaches_every_parameter(fusion: Fusion, guidance: Guidance) ->
 @pytest.mark.parametrize("name", ["light", "tiny"])
 def test_a_fresh_correction_model_leaves_the_picture_alone(name: str) -> None:
     # The output layer starts at zero, and the network predicts a correction: it starts as the identity.
-    model = LFGDiffusion(preset(name))
+    model = LFGDiffusion(find_preset(name))
     noisy, t, picture, mask = inputs(model.config)
     guidance = model.encode(picture, mask)
     assert not model(noisy, t, picture, mask, guidance).any()
@@ -45,7 +45,7 @@ def test_a_fresh_correction_model_leaves_the_picture_alone(name: str) -> None:
 
 
 def test_every_input_matters() -> None:
-    model = random_model(preset("tiny"))
+    model = random_model(find_preset("tiny"))
     noisy, t, picture, mask = inputs(model.config)
     guidance = model.encode(picture, mask)
     assert guidance is not None
@@ -61,7 +61,7 @@ def test_every_input_matters() -> None:
 
 
 def test_pictures_of_a_batch_do_not_see_each_other() -> None:
-    model = random_model(preset("tiny"))
+    model = random_model(find_preset("tiny"))
     noisy, t, picture, mask = inputs(model.config)
     together = model(noisy, t, picture, mask, model.encode(picture, mask))
     for i in range(2):

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image, TiffImagePlugin
 from profiles import DISPLAY_P3
 
-from deshadow.photo import Photo, encode_photo, read
+from deshadow.photo import Photo, encode_photo, read_photo
 from deshadow.photo.photo import Metadata
 
 
@@ -29,13 +29,13 @@ def upright_exif() -> bytes:
 def test_heic_keeps_depth_profile_and_metadata(dtype: Any) -> None:
     pytest.importorskip("pillow_heif")
     source = Photo(smooth(dtype), None, "HEIF", Metadata(exif=upright_exif(), icc=DISPLAY_P3))
-    photo = read(encode_photo(source))
+    photo = read_photo(encode_photo(source))
     assert (photo.format, photo.codes.dtype, photo.codes.shape) == ("HEIF", dtype, (64, 96, 3))
     assert photo.metadata.icc == DISPLAY_P3
     assert b"Maker" in photo.metadata.exif
     assert np.abs(photo.pixels - source.pixels).max() < 0.08
     assert np.abs(photo.pixels - source.pixels).mean() < 0.01
-    again = read(encode_photo(photo))
+    again = read_photo(encode_photo(photo))
     assert again.codes.dtype == dtype
     assert b"Maker" in again.metadata.exif
 
@@ -46,10 +46,10 @@ def test_a_turned_heic_is_upright() -> None:
     exif[0x0112] = 6
     buffer = io.BytesIO()
     pillow_heif.from_pillow(Image.fromarray(smooth())).save(buffer, exif=exif.tobytes(), quality=95)
-    photo = read(buffer.getvalue())
+    photo = read_photo(buffer.getvalue())
     expected = np.rot90(smooth(), -1) if photo.height == 96 else smooth()
     assert np.abs(photo.codes.astype(int) - expected).mean() < 3
-    written = read(encode_photo(photo))
+    written = read_photo(encode_photo(photo))
     assert (written.height, written.width) == (photo.height, photo.width)
 
 
@@ -57,11 +57,11 @@ def test_camera_raw_is_developed_and_written_as_deep_tiff(tmp_path: Path) -> Non
     pytest.importorskip("rawpy")
     path = tmp_path / "photo.dng"
     path.write_bytes(mosaic())
-    for photo in (read(path), read(path.read_bytes())):
+    for photo in (read_photo(path), read_photo(path.read_bytes())):
         assert photo.format == "RAW"
         assert photo.codes.dtype == np.uint16
         assert photo.codes.shape[2] == 3
-    written = read(encode_photo(photo))
+    written = read_photo(encode_photo(photo))
     assert written.format == "TIFF"
     assert written.codes.dtype == np.uint16
     assert np.array_equal(written.codes, photo.codes)

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from deshadow.photo import read
+from deshadow.photo import read_photo
 from deshadow.photo.inputs import OpenedImage, change_image, open_mask, open_picture
 from deshadow.removal.remover import Remover
 
@@ -138,7 +138,7 @@ def test_bytes_give_bytes_and_a_path_a_picture_of_pillow(tmp_path: Path) -> None
         changes, (outside,) = change(opened)
         result = opened.finish(changes)
         assert isinstance(result, bytes) == isinstance(source, bytes)
-        found = read(result).codes if isinstance(result, bytes) else np.asarray(result)
+        found = read_photo(result).codes if isinstance(result, bytes) else np.asarray(result)
         assert np.array_equal(found[outside], array[outside])
     assert open_picture(data).finish([None]) == data
 

@@ -18,7 +18,7 @@ from PIL.PngImagePlugin import PngInfo
 from profiles import ADOBE_RGB, DISPLAY_P3, GREY_GAMMA, PROPHOTO
 from tifffile import TiffFile, imwrite
 
-from deshadow.photo import Photo, encode_photo, read, to_pil
+from deshadow.photo import Photo, encode_photo, read_photo, to_pil
 from deshadow.photo.deep import encode_deep_png
 from deshadow.photo.photo import Metadata
 from deshadow.photo.profile import PLAIN, open_profile
@@ -98,10 +98,10 @@ LOSSLESS: dict[str, Callable[[], bytes]] = {
 
 @pytest.mark.parametrize("kind", LOSSLESS)
 def test_outside_the_mask_a_lossless_file_keeps_every_bit_and_its_kind(kind: str) -> None:
-    photo = read(LOSSLESS[kind]())
+    photo = read_photo(LOSSLESS[kind]())
     assert ("16" in kind) == (photo.codes.dtype == np.uint16)
     changed, outside = halved(photo)
-    again = read(encode_photo(changed))
+    again = read_photo(encode_photo(changed))
     assert again.format == photo.format
     assert again.codes.dtype == photo.codes.dtype
     assert np.array_equal(again.codes, changed.codes)
@@ -115,13 +115,13 @@ def test_outside_the_mask_a_lossless_file_keeps_every_bit_and_its_kind(kind: str
 def test_16_bit_files_are_read_as_other_libraries_wrote_them() -> None:
     codes = noise(11, 7, 3, dtype=np.uint16)
     for options in ({}, {"byteorder": ">"}, {"compression": "zlib"}, {"rowsperstrip": 2}):
-        assert np.array_equal(read(deep_tiff(codes, **options)).codes, codes)
+        assert np.array_equal(read_photo(deep_tiff(codes, **options)).codes, codes)
 
 
 @pytest.mark.parametrize("options", [{}, {"byteorder": ">"}, {"compression": "zlib"}, {"tile": (16, 16)}])
 def test_16_bit_grey_with_alpha_is_read_and_written_as_other_libraries_do(options: dict[str, Any]) -> None:
     codes = noise(21, 37, 2, dtype=np.uint16)
-    photo = read(deep_tiff(codes, **GREY_ALPHA, **options))
+    photo = read_photo(deep_tiff(codes, **GREY_ALPHA, **options))
     assert photo.alpha is not None
     assert np.array_equal(photo.codes[..., 0], codes[..., 0])
     assert np.array_equal(photo.alpha, codes[..., 1])
@@ -133,14 +133,14 @@ def test_16_bit_grey_with_alpha_is_read_and_written_as_other_libraries_do(option
 
 def test_the_first_page_of_16_bit_grey_with_alpha_is_taken() -> None:
     pages = noise(3, 9, 14, 2, dtype=np.uint16)
-    photo = read(deep_tiff(pages, **GREY_ALPHA))
+    photo = read_photo(deep_tiff(pages, **GREY_ALPHA))
     assert np.array_equal(photo.codes[..., 0], pages[0, ..., 0])
     assert "3 frames" in photo.notes[0]
 
 
 def test_16_bit_tiff_is_written_as_other_libraries_read_it() -> None:
     codes = noise(11, 7, 3, dtype=np.uint16)
-    written = encode_photo(read(deep_tiff(codes)))
+    written = encode_photo(read_photo(deep_tiff(codes)))
     with TiffFile(io.BytesIO(written)) as file:
         assert getattr(file.pages[0], "photometric", None) == 2
         assert np.array_equal(file.asarray(), codes)
@@ -151,7 +151,7 @@ def test_16_bit_tiff_is_written_as_other_libraries_read_it() -> None:
 )
 @settings(max_examples=40, deadline=None)
 def test_16_bit_png_holds_any_values(codes: np.ndarray) -> None:
-    photo = read(encode_deep_png(codes))
+    photo = read_photo(encode_deep_png(codes))
     found = photo.codes if photo.alpha is None else np.dstack([photo.codes, photo.alpha])
     assert np.array_equal(found, codes)
 
@@ -168,7 +168,7 @@ def test_orientation_is_applied_and_then_reset(kind: str, orientation: int) -> N
     data = saved(image, kind, **options)
     with Image.open(io.BytesIO(data)) as opened:
         expected = np.asarray(ImageOps.exif_transpose(opened).convert("RGB"))
-    photo = read(data)
+    photo = read_photo(data)
     assert (photo.height, photo.width) == expected.shape[:2]
     assert np.array_equal(photo.codes, expected)
     with Image.open(io.BytesIO(encode_photo(photo))) as written:
@@ -182,7 +182,7 @@ def test_exif_keeps_its_bytes_but_for_orientation_sides_and_thumbnail() -> None:
     exif[0x0112] = 6
     exif.get_ifd(0x8769).update({0x927C: b"maker's own bytes", 0xA002: 56, 0xA003: 40})
     data = saved(Image.fromarray(smooth()), "JPEG", exif=exif)
-    photo = read(data)
+    photo = read_photo(data)
     with Image.open(io.BytesIO(data)) as image:
         before = image.info["exif"]
     differing = sum(a != b for a, b in zip(before, photo.metadata.exif, strict=True))
@@ -196,11 +196,13 @@ def test_exif_keeps_its_bytes_but_for_orientation_sides_and_thumbnail() -> None:
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "TIFF", "AVIF"])
 def test_profile_xmp_and_resolution_survive(kind: str) -> None:
     xmp = b'<x:xmpmeta xmlns:x="adobe:ns:meta/"><a tiff:Orientation="1">a title</a></x:xmpmeta>'
-    source = read(saved(Image.fromarray(smooth()), "JPEG", icc_profile=DISPLAY_P3, xmp=xmp, dpi=(300, 300)))
-    again = read(encode_photo(source, kind))
+    source = read_photo(
+        saved(Image.fromarray(smooth()), "JPEG", icc_profile=DISPLAY_P3, xmp=xmp, dpi=(300, 300))
+    )
+    again = read_photo(encode_photo(source, kind))
     assert again.metadata.icc == DISPLAY_P3
     assert again.metadata.xmp == xmp
-    third = read(encode_photo(again))
+    third = read_photo(encode_photo(again))
     assert third.metadata.xmp == xmp
     if kind in ("JPEG", "PNG", "TIFF"):
         assert third.metadata.dpi == pytest.approx((300, 300), abs=0.1)
@@ -209,12 +211,12 @@ def test_profile_xmp_and_resolution_survive(kind: str) -> None:
 def test_iptc_of_a_jpeg_and_text_of_a_png_survive() -> None:
     segment = b"Photoshop 3.0\0caption of an agency"
     extra = struct.pack(">BBH", 255, 0xED, 2 + len(segment)) + segment
-    photo = read(saved(Image.fromarray(smooth()), "JPEG", extra=extra))
+    photo = read_photo(saved(Image.fromarray(smooth()), "JPEG", extra=extra))
     assert segment in encode_photo(photo)
     text = PngInfo()
     text.add_text("Title", "a bridge")
     with Image.open(
-        io.BytesIO(encode_photo(read(saved(Image.fromarray(smooth()), "PNG", pnginfo=text))))
+        io.BytesIO(encode_photo(read_photo(saved(Image.fromarray(smooth()), "PNG", pnginfo=text))))
     ) as image:
         assert image.info["Title"] == "a bridge"
 
@@ -222,7 +224,7 @@ def test_iptc_of_a_jpeg_and_text_of_a_png_survive() -> None:
 @pytest.mark.parametrize("profile", [DISPLAY_P3, ADOBE_RGB, PROPHOTO])
 def test_networks_see_what_littlecms_makes_of_the_profile(profile: bytes) -> None:
     codes = noise(30, 30, 3) // 2 + 60  # away from the borders of the gamut, where the two clip differently
-    photo = read(saved(Image.fromarray(codes), "PNG", icc_profile=profile))
+    photo = read_photo(saved(Image.fromarray(codes), "PNG", icc_profile=profile))
     own = ImageCms.ImageCmsProfile(io.BytesIO(profile))
     expected = ImageCms.profileToProfile(
         Image.fromarray(codes),
@@ -241,11 +243,11 @@ def test_networks_see_what_littlecms_makes_of_the_profile(profile: bytes) -> Non
 def test_a_result_comes_back_in_the_photos_own_profile(profile: bytes, deep: bool) -> None:
     codes = (smooth().astype(np.uint16) * 257) if deep else smooth()
     bare = encode_deep_png(codes) if deep else saved(Image.fromarray(codes), "PNG")
-    source = read(bare)
+    source = read_photo(bare)
     photo = replace(source, metadata=replace(source.metadata, icc=profile))
     everywhere = np.ones((photo.height, photo.width), np.float32)
     wanted = photo.pixels * 0.8 + 0.1
-    again = read(encode_photo(photo.composite(wanted, everywhere)))
+    again = read_photo(encode_photo(photo.composite(wanted, everywhere)))
     within = ((photo.pixels > 0) & (photo.pixels < 1)).all(axis=2)  # colours beyond sRGB stay beyond it
     assert within.mean() > 0.5
     assert np.abs(again.pixels - wanted)[within].max() < (3e-4 if deep else 0.015)
@@ -253,15 +255,15 @@ def test_a_result_comes_back_in_the_photos_own_profile(profile: bytes, deep: boo
 
 @pytest.mark.parametrize("profile", [DISPLAY_P3, ADOBE_RGB, PROPHOTO, b""])
 def test_a_result_that_changes_nothing_changes_no_code_value(profile: bytes) -> None:
-    photo = read(saved(Image.fromarray(noise(40, 40, 3)), "PNG", icc_profile=profile))
+    photo = read_photo(saved(Image.fromarray(noise(40, 40, 3)), "PNG", icc_profile=profile))
     everywhere = np.ones((40, 40), np.float32)
     assert np.array_equal(photo.composite(photo.pixels, everywhere).codes, photo.codes)
 
 
 def test_grey_with_a_profile_of_its_own_stays_grey() -> None:
-    photo = read(saved(Image.fromarray(noise(20, 20)), "PNG", icc_profile=GREY_GAMMA))
+    photo = read_photo(saved(Image.fromarray(noise(20, 20)), "PNG", icc_profile=GREY_GAMMA))
     changed, outside = halved(photo)
-    again = read(encode_photo(changed))
+    again = read_photo(encode_photo(changed))
     assert again.codes.shape == (20, 20, 1)
     assert again.metadata.icc == GREY_GAMMA
     assert np.array_equal(again.codes[outside], photo.codes[outside])
@@ -270,7 +272,7 @@ def test_grey_with_a_profile_of_its_own_stays_grey() -> None:
 
 def test_a_damaged_profile_is_kept_but_taken_for_srgb() -> None:
     codes = noise(5, 5, 3)
-    photo = read(saved(Image.fromarray(codes), "PNG", icc_profile=DISPLAY_P3[:150]))
+    photo = read_photo(saved(Image.fromarray(codes), "PNG", icc_profile=DISPLAY_P3[:150]))
     assert np.allclose(photo.pixels, codes / 255)
     assert open_profile(b"nonsense", 3) is PLAIN
 
@@ -279,27 +281,27 @@ def test_cmyk_is_seen_in_colour_and_written_as_cmyk() -> None:
     inks = np.zeros((16, 16, 4), np.uint8)
     inks[..., 0], inks[..., 3] = 255, 51  # cyan, a fifth of black
     data = saved(Image.fromarray(inks, mode="CMYK"), "TIFF")
-    photo = read(data)
+    photo = read_photo(data)
     assert np.allclose(photo.pixels[0, 0], [0, 0.8, 0.8], atol=0.01)
     white = np.ones_like(photo.pixels)
     weight = np.zeros((16, 16), np.float32)
     weight[:8] = 1
-    again = read(encode_photo(photo.composite(white, weight)))
+    again = read_photo(encode_photo(photo.composite(white, weight)))
     assert np.array_equal(again.codes[8:], inks[8:])
     assert (again.codes[:8] == 0).all()  # no ink
     with Image.open(io.BytesIO(encode_photo(photo, "JPEG"))) as image:
         assert image.mode == "CMYK"
-    assert read(encode_photo(photo, "PNG")).codes.shape == (16, 16, 3)
+    assert read_photo(encode_photo(photo, "PNG")).codes.shape == (16, 16, 3)
 
 
 def test_a_palette_becomes_the_colours_that_it_names() -> None:
     image = Image.fromarray(smooth()).quantize(16)
     expected = np.asarray(image.convert("RGB"))
-    photo = read(saved(image, "PNG"))
+    photo = read_photo(saved(image, "PNG"))
     changed, outside = halved(photo)
-    assert np.array_equal(read(encode_photo(changed)).codes[outside], expected[outside])
+    assert np.array_equal(read_photo(encode_photo(changed)).codes[outside], expected[outside])
     image.info["transparency"] = 3
-    clear = read(saved(image, "PNG", transparency=3))
+    clear = read_photo(saved(image, "PNG", transparency=3))
     assert clear.alpha is not None
     assert np.array_equal(clear.alpha == 0, np.asarray(image) == 3)
 
@@ -308,7 +310,7 @@ def test_a_jpeg_keeps_its_tables_and_subsampling_and_changes_little() -> None:
     image = Image.fromarray(smooth(64, 64))
     for quality, subsampling, progressive in ((60, 2, False), (85, 1, True), (93, 0, False)):
         data = saved(image, "JPEG", quality=quality, subsampling=subsampling, progressive=progressive)
-        photo = read(data)
+        photo = read_photo(data)
         changed, outside = halved(photo)
         written = encode_photo(changed)
         with Image.open(io.BytesIO(data)) as before, Image.open(io.BytesIO(written)) as after:
@@ -319,7 +321,7 @@ def test_a_jpeg_keeps_its_tables_and_subsampling_and_changes_little() -> None:
             assert bool(after.info.get("progressive")) == progressive
         far = outside.copy()
         far[:, : 32 + 16] = False  # blocks that the mask cuts do change
-        difference = np.abs(read(written).codes[far].astype(int) - photo.codes[far])
+        difference = np.abs(read_photo(written).codes[far].astype(int) - photo.codes[far])
         assert difference.max() <= 2
         with Image.open(io.BytesIO(encode_photo(changed, quality=30))) as worse:
             assert isinstance(worse, JpegImagePlugin.JpegImageFile)
@@ -329,32 +331,32 @@ def test_a_jpeg_keeps_its_tables_and_subsampling_and_changes_little() -> None:
 def test_the_first_frame_of_an_animation_is_taken_and_said(tmp_path: Path) -> None:
     frames = [Image.fromarray(noise(8, 9, 3)) for _ in range(3)]
     for kind, options in (("PNG", {}), ("TIFF", {}), ("WEBP", {"lossless": True}), ("AVIF", {})):
-        photo = read(saved(frames[0], kind, save_all=True, append_images=frames[1:], **options))
+        photo = read_photo(saved(frames[0], kind, save_all=True, append_images=frames[1:], **options))
         assert photo.notes == ("it has 3 frames or pages; only the first was used",)
         if kind != "AVIF":
             assert np.array_equal(photo.codes, np.asarray(frames[0]))
-        assert read(encode_photo(photo)).notes == ()
+        assert read_photo(encode_photo(photo)).notes == ()
 
 
 def test_what_a_format_cannot_hold_is_made_what_it_can() -> None:
-    photo = read(encode_deep_png(noise(9, 14, 4, dtype=np.uint16)))
+    photo = read_photo(encode_deep_png(noise(9, 14, 4, dtype=np.uint16)))
     for kind in ("JPEG", "WEBP", "BMP", "AVIF"):
-        again = read(encode_photo(photo, kind))
+        again = read_photo(encode_photo(photo, kind))
         assert again.format == kind
         assert again.codes.dtype == np.uint8
     clear = saved(Image.new("RGBA", (8, 8), (10, 20, 30, 0)), "PNG")
-    assert (read(encode_photo(read(clear), "JPEG")).codes > 250).all()
-    grey = read(saved(Image.fromarray(noise(9, 14)), "PNG"))
-    assert read(encode_photo(grey, "WEBP", 100)).codes.shape == (9, 14, 3)
-    assert read(encode_photo(grey, "JPEG")).codes.shape == (9, 14, 1)
+    assert (read_photo(encode_photo(read_photo(clear), "JPEG")).codes > 250).all()
+    grey = read_photo(saved(Image.fromarray(noise(9, 14)), "PNG"))
+    assert read_photo(encode_photo(grey, "WEBP", 100)).codes.shape == (9, 14, 3)
+    assert read_photo(encode_photo(grey, "JPEG")).codes.shape == (9, 14, 1)
 
 
 def test_pil_gets_the_picture_with_its_metadata() -> None:
-    photo = read(saved(Image.fromarray(smooth()), "PNG", icc_profile=DISPLAY_P3))
+    photo = read_photo(saved(Image.fromarray(smooth()), "PNG", icc_profile=DISPLAY_P3))
     image = to_pil(photo)
     assert np.array_equal(np.asarray(image), smooth())
     assert image.info["icc_profile"] == DISPLAY_P3
-    assert to_pil(read(encode_deep_png(noise(4, 5, 3, dtype=np.uint16)))).mode == "RGB"
+    assert to_pil(read_photo(encode_deep_png(noise(4, 5, 3, dtype=np.uint16)))).mode == "RGB"
 
 
 def test_extreme_shapes(tmp_path: Path) -> None:
@@ -362,10 +364,10 @@ def test_extreme_shapes(tmp_path: Path) -> None:
         codes = noise(height, width, 3)
         path = tmp_path / "photo.png"
         Image.fromarray(codes).save(path)
-        changed, outside = halved(read(path))
-        assert np.array_equal(read(encode_photo(changed)).codes[outside], codes[outside])
+        changed, outside = halved(read_photo(path))
+        assert np.array_equal(read_photo(encode_photo(changed)).codes[outside], codes[outside])
     with pytest.raises(ValueError, match="cannot be written as WEBP"):
-        encode_photo(read(saved(Image.fromarray(noise(10, 40_000, 3)), "PNG")), "WEBP")
+        encode_photo(read_photo(saved(Image.fromarray(noise(10, 40_000, 3)), "PNG")), "WEBP")
 
 
 def bomb() -> bytes:
@@ -398,7 +400,7 @@ def test_what_is_wrong_with_a_file_is_one_sentence(data: bytes, message: str, tm
     path.write_bytes(data)
     for source in (path, data):
         with pytest.raises(ValueError, match=message) as caught:
-            read(source)
+            read_photo(source)
         assert "\n" not in str(caught.value)
 
 
@@ -413,7 +415,7 @@ def test_whatever_the_bytes_it_is_a_photo_or_one_sentence(data: st.DataObject) -
         whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
     said = ""
     try:
-        read(bytes(whole[: data.draw(st.integers(0, len(whole)))]))
+        read_photo(bytes(whole[: data.draw(st.integers(0, len(whole)))]))
     except ValueError as error:
         said = str(error)
     assert "\n" not in said
@@ -421,9 +423,9 @@ def test_whatever_the_bytes_it_is_a_photo_or_one_sentence(data: st.DataObject) -
 
 def test_missing_files_and_folders_are_named(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="file not found"):
-        read(tmp_path / "no.jpg")
+        read_photo(tmp_path / "no.jpg")
     with pytest.raises(ValueError, match="is a folder"):
-        read(tmp_path)
+        read_photo(tmp_path)
 
 
 @given(
@@ -445,11 +447,11 @@ def test_any_size_mode_and_depth_is_bit_exact_outside(
     values = rng.integers(0, np.iinfo(dtype).max, (height, width, channels), dtype=dtype, endpoint=True)
     alpha = values[..., -1] if channels in (2, 4) else None
     photo = Photo(values[..., : 1 if channels < 3 else 3], alpha, kind, Metadata(icc=profile))
-    photo = read(encode_photo(photo))
+    photo = read_photo(encode_photo(photo))
     assert photo.metadata.icc == profile
     weight = (rng.random((height, width)) * (rng.random((height, width)) > 0.5)).astype(np.float32)
     result = rng.random((height, width, 3)).astype(np.float32)
-    again = read(encode_photo(photo.composite(result, weight)))
+    again = read_photo(encode_photo(photo.composite(result, weight)))
     assert again.codes.shape == photo.codes.shape
     assert again.codes.dtype == dtype
     assert np.array_equal(again.codes[weight == 0], photo.codes[weight == 0])

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from deshadow.image.colour import encode
+from deshadow.image.colour import linear_to_srgb
 from deshadow.image.filters import Field
 from deshadow.removal.balance import balance_colour
 from deshadow.removal.relighting import Relighting
@@ -23,7 +23,9 @@ def relit(light: Field, inside: Field) -> tuple[Relighting, Field]:
     """What leads from a shadow that left a quarter of the light back to the ground, but with a cast."""
     level = inside[..., None] * (np.log(4) + PINK)
     zero = np.zeros_like(level)
-    return Relighting(zero, level.astype(np.float32), zero), encode(light * (1 - 0.75 * inside[..., None]))
+    return Relighting(zero, level.astype(np.float32), zero), linear_to_srgb(
+        light * (1 - 0.75 * inside[..., None])
+    )
 
 
 def disc() -> Field:

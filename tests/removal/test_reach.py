@@ -9,7 +9,7 @@ from deshadow.image.filters import fit_within, resize
 from deshadow.image.morphology import dilate, dilation_radius
 from deshadow.removal.modes import WINDOWED
 from deshadow.removal.options import RemovalOptions
-from deshadow.removal.reach import SEEN, network_mask, weigh
+from deshadow.removal.reach import NETWORK_SIDE, make_network_mask, weigh
 from deshadow.removal.remover import Remover
 from deshadow.removal.selection import Selection
 
@@ -54,7 +54,7 @@ def test_the_mask_is_dilated_by_one_rule_at_every_aspect_ratio(size: tuple[int, 
     picture = np.full((*size, 3), 0.5, np.float32)
     found = Remover(Watching(lambda picture, _: picture)).relight(picture, Selection(mask))
     assert found is not None
-    small = fit_within(size, SEEN)
+    small = fit_within(size, NETWORK_SIDE)
     radius = dilation_radius(*small)
     assert radius == round(10 * min(small) / 256)
     expected = dilate(resize(mask, *small, Image.Resampling.BOX), radius)
@@ -63,7 +63,7 @@ def test_the_mask_is_dilated_by_one_rule_at_every_aspect_ratio(size: tuple[int, 
         assert (found.weight[expected == 1] == 1).all()
     windowed = fit_within(size, WINDOWED)
     np.testing.assert_array_equal(
-        network_mask(Selection(mask), RemovalOptions().dilate, *windowed),
+        make_network_mask(Selection(mask), RemovalOptions().dilate, *windowed),
         dilate(resize(mask, *windowed, Image.Resampling.BOX), dilation_radius(*windowed)),
     )
 
@@ -72,4 +72,4 @@ def test_lengths_of_zero_reach_nowhere() -> None:
     mask = np.zeros((100, 60), np.float32)
     mask[40:60, 20:40] = 1
     np.testing.assert_array_equal(weigh(Selection(mask), dilate=0, feather=0), mask)
-    np.testing.assert_array_equal(network_mask(Selection(mask), 0, 100, 60), mask)
+    np.testing.assert_array_equal(make_network_mask(Selection(mask), 0, 100, 60), mask)

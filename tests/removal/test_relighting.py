@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from oracles import blob, darkened, detailed, unit
 
-from deshadow.image.colour import lab, linear
+from deshadow.image.colour import srgb_to_lab, srgb_to_linear
 from deshadow.image.filters import fit_within, gaussian_blur
 from deshadow.metrics.scores import gradient_energy, lab_difference
 from deshadow.removal.relighting import Relighting, apply_strength, downscale
@@ -29,7 +29,7 @@ def carried(
 def test_detail_survives_even_when_the_network_blurs(haze: float) -> None:
     result, truth, shade = carried(768, 1024, 6.0, haze=haze)
     inside = shade > 0.5
-    energy = gradient_energy(lab(result)[..., 0], lab(truth)[..., 0], inside)
+    energy = gradient_energy(srgb_to_lab(result)[..., 0], srgb_to_lab(truth)[..., 0], inside)
     assert 0.85 < energy.result / energy.truth < 1.15
     assert lab_difference(result, truth, inside) < 4
 
@@ -39,7 +39,9 @@ def test_detail_comes_back_at_night_too() -> None:
     shade = blob(256, 256, 4.0)
     photo, weight = unit(darkened(truth, shade, LEFT)), (shade > 0.003).astype(np.float32)
     result = Relighting.fit(photo, unit(truth), weight).apply(photo, weight)
-    light, true_light = (lab(each)[..., 0] for each in ((result * 255).round().astype(np.uint8), truth))
+    light, true_light = (
+        srgb_to_lab(each)[..., 0] for each in ((result * 255).round().astype(np.uint8), truth)
+    )
     energy = gradient_energy(light, true_light, shade > 0.5)
     assert 0.85 < energy.result / energy.truth < 1.15
 
@@ -48,7 +50,7 @@ def test_detail_comes_back_at_night_too() -> None:
 def test_no_halo_at_the_edge_of_a_shadow(soft: float) -> None:
     result, truth, _ = carried(768, 1024, soft)
     # Texture averages out along the edge; a halo, which runs along it, does not.
-    light, true_light = (lab(picture)[..., 0] for picture in (result, truth))
+    light, true_light = (srgb_to_lab(picture)[..., 0] for picture in (result, truth))
     rows, columns = np.mgrid[:768, :1024]
     rings = (np.hypot(rows - 384, columns - 512) - 0.3 * 768).round().astype(int)
     for distance in range(-24, 25, 2):
@@ -63,7 +65,11 @@ def test_contrast_that_the_network_makes_up_is_left_out() -> None:
     exaggerated = (clean + 0.3 * (clean - gaussian_blur(clean, 3.0))).clip(0, 1)
     result = Relighting.fit(photo, exaggerated, weight).apply(photo, weight)
     energies = [
-        gradient_energy(lab((each * 255).round().astype(np.uint8))[..., 0], lab(truth)[..., 0], shade > 0.5)
+        gradient_energy(
+            srgb_to_lab((each * 255).round().astype(np.uint8))[..., 0],
+            srgb_to_lab(truth)[..., 0],
+            shade > 0.5,
+        )
         for each in (exaggerated, result)
     ]
     made_up, kept = (energy.result / energy.truth for energy in energies)
@@ -88,8 +94,8 @@ def test_strength_is_the_share_of_the_light() -> None:
     whole = found.apply(photo, weight)
     none, half = (apply_strength(photo, whole, strength) for strength in (0.0, 0.5))
     assert (none == photo).all()
-    middle = (linear(photo) + linear(whole)) / 2
-    np.testing.assert_allclose(linear(half), middle, atol=1e-5)
+    middle = (srgb_to_linear(photo) + srgb_to_linear(whole)) / 2
+    np.testing.assert_allclose(srgb_to_linear(half), middle, atol=1e-5)
 
 
 def test_black_stays_finite() -> None:

@@ -15,7 +15,7 @@ from deshadow.removal import remover as removers
 from deshadow.removal.balance import balance_colour
 from deshadow.removal.masks import label_shadows
 from deshadow.removal.options import RemovalOptions
-from deshadow.removal.reach import network_mask, network_protected, weigh
+from deshadow.removal.reach import downscale_protected, make_network_mask, weigh
 from deshadow.removal.remover import Remover
 from deshadow.removal.selection import Selection, select, select_painted, shadow_at
 
@@ -167,10 +167,10 @@ def test_neither_the_network_nor_the_balance_counts_the_other_shadow(
 def test_one_shadow_never_grows_into_another() -> None:
     mask = squares((40, 60, 20), (40, 84, 10))
     selection = select(label_shadows(mask), mask, instances=[1])
-    for field in (weigh(selection, dilate=15, feather=4), network_mask(selection, 15, 100, 200)):
+    for field in (weigh(selection, dilate=15, feather=4), make_network_mask(selection, 15, 100, 200)):
         assert field[50, 82] == 1
         assert not field[40:50, 84:94].any()
-    protected = network_protected(selection, 100, 200)
+    protected = downscale_protected(selection, 100, 200)
     assert protected is not None
     assert protected[40:50, 84:94].all()
     assert protected.sum() == 100

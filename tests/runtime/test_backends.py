@@ -14,10 +14,10 @@ from without_torch import WITHOUT_TORCH
 
 from deshadow.diffusion.arrays import pad_to_multiple
 from deshadow.diffusion.sampling import sample
-from deshadow.nn.config import Fusion, Guidance, ModelConfig, Sees, preset
+from deshadow.nn.config import Fusion, Guidance, ModelConfig, Sees, find_preset
 from deshadow.nn.lfg import LFGDiffusion
 from deshadow.runtime.backend import condition
-from deshadow.runtime.checkpoint import compress, load, save
+from deshadow.runtime.checkpoint import compress, load_remover, save_model
 from deshadow.runtime.export import export
 from deshadow.runtime.onnx_backend import OnnxBackend
 from deshadow.runtime.open import open_backend
@@ -28,7 +28,7 @@ SIZES = [(8, 8), (9, 17), (64, 48), (200, 31), (513, 389)]
 
 @pytest.fixture(scope="module")
 def backends(exported: Path) -> tuple[OnnxBackend, TorchBackend]:
-    return OnnxBackend(exported), TorchBackend(load(exported))
+    return OnnxBackend(exported), TorchBackend(load_remover(exported))
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -49,7 +49,7 @@ def both_agree(path: Path) -> None:
     picture, mask, noisy = random_pair(20, 30, batch=2)
     by_onnx, by_torch = (
         condition(backend, picture, mask)(noisy, 100)
-        for backend in (OnnxBackend(path), TorchBackend(load(path)))
+        for backend in (OnnxBackend(path), TorchBackend(load_remover(path)))
     )
     np.testing.assert_allclose(by_onnx, by_torch, atol=1e-3)
 
@@ -60,7 +60,7 @@ def both_agree(path: Path) -> None:
 )
 def test_every_kind_of_model_exports(tmp_path: Path, guidance: Guidance, fusion: Fusion, half: bool) -> None:
     path = tmp_path / "small.safetensors"
-    save(path, random_model(ModelConfig(SMALL, SMALL, guidance, fusion, "noise")), half=half)
+    save_model(path, random_model(ModelConfig(SMALL, SMALL, guidance, fusion, "noise")), half=half)
     written = export(path)
     both_agree(path)
     # The graphs hold no tensors and nothing of the machine that wrote them.
@@ -69,7 +69,7 @@ def test_every_kind_of_model_exports(tmp_path: Path, guidance: Guidance, fusion:
 
 
 def test_weights_of_eight_bits_run_alike_on_both_runtimes(tmp_path: Path) -> None:
-    save(tmp_path / "half.safetensors", random_model(ModelConfig(SMALL, SMALL, predicts="relighting")))
+    save_model(tmp_path / "half.safetensors", random_model(ModelConfig(SMALL, SMALL, predicts="relighting")))
     path = compress(tmp_path / "half.safetensors", tmp_path / "small.safetensors")
     export(path)
     both_agree(path)
@@ -88,7 +88,7 @@ def test_weights_of_eight_bits_run_alike_on_both_runtimes(tmp_path: Path) -> Non
 
 def test_an_untrained_network_exports_too(tmp_path: Path) -> None:
     path = tmp_path / "new.safetensors"
-    save(path, LFGDiffusion(ModelConfig(SMALL, SMALL)))  # full of tensors that are 0, or like another
+    save_model(path, LFGDiffusion(ModelConfig(SMALL, SMALL)))  # full of tensors that are 0, or like another
     export(path)
     both_agree(path)
 
@@ -107,12 +107,12 @@ def test_models_that_see_less_run_alike_on_both_runtimes(
     tmp_path: Path, sees: Sees, guidance: Guidance
 ) -> None:
     path = tmp_path / "small.safetensors"
-    save(path, random_model(ModelConfig(SMALL, SMALL, guidance, "none", "noise", sees=sees)))
+    save_model(path, random_model(ModelConfig(SMALL, SMALL, guidance, "none", "noise", sees=sees)))
     export(path)
     (picture, mask, noisy), (other, other_mask, _) = random_pair(20, 30), random_pair(20, 30, seed=1)
-    for backend in (OnnxBackend(path), TorchBackend(load(path))):
+    for backend in (OnnxBackend(path), TorchBackend(load_remover(path))):
         seen = condition(backend, picture, mask)(noisy, 100)
-        by_torch = condition(TorchBackend(load(path)), picture, mask)(noisy, 100)
+        by_torch = condition(TorchBackend(load_remover(path)), picture, mask)(noisy, 100)
         np.testing.assert_allclose(seen, by_torch, atol=1e-3)
         blind_to_mask = (condition(backend, picture, other_mask)(noisy, 100) == seen).all()
         blind_to_picture = (condition(backend, other, mask)(noisy, 100) == seen).all()
@@ -171,7 +171,7 @@ def test_half_precision_is_welcome(backends: tuple[OnnxBackend, TorchBackend]) -
 
 @pytest.mark.parametrize("t", [1, 100, 1000])
 def test_noise_prediction_is_turned_into_the_clean_picture(t: int) -> None:
-    model = random_model(replace(preset("tiny"), predicts="noise"))
+    model = random_model(replace(find_preset("tiny"), predicts="noise"))
     picture, mask, noisy = (torch.from_numpy(array) for array in random_pair(16, 16))
     with torch.no_grad():
         noise = model(noisy, torch.tensor([float(t)]), picture, mask, model.encode(picture, mask))
@@ -202,7 +202,7 @@ NAN = np.where(np.arange(16) == 3, np.nan, PICTURE).astype(np.float32)
 def test_bad_arrays_are_explained(
     picture: np.ndarray, mask: np.ndarray, noisy: np.ndarray, message: str
 ) -> None:
-    backend = TorchBackend(random_model(preset("tiny")))
+    backend = TorchBackend(random_model(find_preset("tiny")))
     with pytest.raises(ValueError, match=message):
         condition(backend, picture, mask)(noisy, 10)
     with pytest.raises(ValueError, match=message):
@@ -232,17 +232,19 @@ def test_a_missing_device_is_explained(exported: Path) -> None:
 
 def test_graphs_of_another_checkpoint_are_refused(exported: Path, tmp_path: Path) -> None:
     path = copied(exported, tmp_path)
-    save(path, random_model(preset("tiny"), seed=5), half=False)  # other places than in half precision
+    save_model(
+        path, random_model(find_preset("tiny"), seed=5), half=False
+    )  # other places than in half precision
     with pytest.raises(ValueError, match=r"(cannot be run|another checkpoint).*: run deshadow export"):
         OnnxBackend(path)
 
 
 def test_graphs_go_on_with_new_weights_of_the_same_shape(exported: Path, tmp_path: Path) -> None:
     path = copied(exported, tmp_path)
-    save(path, random_model(preset("tiny"), seed=5))
+    save_model(path, random_model(find_preset("tiny"), seed=5))
     picture, mask, noisy = random_pair(16, 16)
     by_onnx = condition(OnnxBackend(path), picture, mask)(noisy, 300)
-    by_torch = condition(TorchBackend(load(path)), picture, mask)(noisy, 300)
+    by_torch = condition(TorchBackend(load_remover(path)), picture, mask)(noisy, 300)
     np.testing.assert_allclose(by_onnx, by_torch, atol=1e-3)
     assert np.abs(by_onnx - condition(OnnxBackend(exported), picture, mask)(noisy, 300)).mean() > 0.1
 
@@ -276,7 +278,7 @@ print(sample(condition(backend, picture, mask), noisy, backend.config.schedule, 
 
 def test_without_graphs_and_without_torch_one_sentence_says_what_to_install(tmp_path: Path) -> None:
     path = tmp_path / "small.safetensors"
-    save(path, random_model(ModelConfig(SMALL, SMALL)))
+    save_model(path, random_model(ModelConfig(SMALL, SMALL)))
     done = run_without_torch("open_backend(sys.argv[1])", path)
     assert done.returncode != 0
     assert "pip install 'deshadow[export]', then deshadow export" in done.stderr.splitlines()[-1]

@@ -9,7 +9,7 @@ import torch
 from random_models import SMALL, random_model
 from safetensors.numpy import save_file
 
-from deshadow.nn.config import ModelConfig, preset
+from deshadow.nn.config import ModelConfig, find_preset
 from deshadow.runtime import checkpoint
 
 CONFIG = ModelConfig(SMALL, SMALL, fusion="map", predicts="v")
@@ -18,12 +18,12 @@ CONFIG = ModelConfig(SMALL, SMALL, fusion="map", predicts="v")
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     path = tmp_path / "small.safetensors"
-    checkpoint.save(path, random_model(CONFIG), half=False)
+    checkpoint.save_model(path, random_model(CONFIG), half=False)
     return path
 
 
 def test_a_model_comes_back_as_it_was(path: Path) -> None:
-    saved, loaded = random_model(CONFIG), checkpoint.load(path)
+    saved, loaded = random_model(CONFIG), checkpoint.load_remover(path)
     assert loaded.config == CONFIG
     for name, tensor in saved.state_dict().items():
         assert torch.equal(loaded.state_dict()[name], tensor), name
@@ -32,14 +32,14 @@ def test_a_model_comes_back_as_it_was(path: Path) -> None:
 
 def test_eight_bits_are_half_as_large_as_half_precision_and_within_a_step_of_it(tmp_path: Path) -> None:
     half, small = tmp_path / "half.safetensors", tmp_path / "eight.safetensors"
-    model = random_model(preset("tiny"))
-    checkpoint.save(half, model, notes={"recipe": "kept"})
+    model = random_model(find_preset("tiny"))
+    checkpoint.save_model(half, model, notes={"recipe": "kept"})
 
     checkpoint.compress(half, small)
 
     assert small.stat().st_size < 0.56 * half.stat().st_size
-    assert checkpoint.read(small).notes == {"recipe": "kept"}
-    loaded = checkpoint.load(small).state_dict()
+    assert checkpoint.read_checkpoint(small).notes == {"recipe": "kept"}
+    loaded = checkpoint.load_remover(small).state_dict()
     for name, tensor in model.state_dict().items():
         if tensor.ndim < 2:
             assert torch.equal(loaded[name], tensor.half().float()), name
@@ -52,8 +52,8 @@ def test_what_is_compressed_already_stays_as_it_is(path: Path, tmp_path: Path) -
     once, twice = tmp_path / "once.safetensors", tmp_path / "twice.safetensors"
     checkpoint.compress(path, once)
     checkpoint.compress(once, twice)
-    first, second = (checkpoint.read(file).tensors for file in (once, twice))
-    assert checkpoint.digest(first) == checkpoint.digest(second)
+    first, second = (checkpoint.read_checkpoint(file).tensors for file in (once, twice))
+    assert checkpoint.compute_digest(first) == checkpoint.compute_digest(second)
 
 
 def test_compression_never_overwrites_what_it_reads(path: Path) -> None:
@@ -65,9 +65,11 @@ def test_compression_never_overwrites_what_it_reads(path: Path) -> None:
 
 def test_half_precision_is_the_default_and_loads_as_float32(tmp_path: Path) -> None:
     path, model = tmp_path / "half.safetensors", random_model(CONFIG)
-    checkpoint.save(path, model)
-    assert {tensor.dtype for tensor in checkpoint.read(path).tensors.values()} == {np.dtype(np.float16)}
-    weight = checkpoint.load(path).denoiser.stem.weight
+    checkpoint.save_model(path, model)
+    assert {tensor.dtype for tensor in checkpoint.read_checkpoint(path).tensors.values()} == {
+        np.dtype(np.float16)
+    }
+    weight = checkpoint.load_remover(path).denoiser.stem.weight
     assert torch.equal(weight, model.denoiser.stem.weight.half().float())
 
 
@@ -76,19 +78,19 @@ def test_values_too_large_for_half_precision_are_refused(tmp_path: Path) -> None
     with torch.no_grad():
         model.denoiser.stem.weight[0, 0, 0, 0] = 1e6
     with pytest.raises(ValueError, match=r"denoiser\.stem\.weight .* half=False"):
-        checkpoint.save(tmp_path / "big.safetensors", model)
+        checkpoint.save_model(tmp_path / "big.safetensors", model)
     assert not list(tmp_path.iterdir())
 
 
 def test_notes_travel_with_the_weights(tmp_path: Path) -> None:
     path = tmp_path / "noted.safetensors"
-    checkpoint.write(path, CONFIG, {"step": np.array([3])}, {"recipe": "ten minutes"})
-    assert checkpoint.read(path).notes == {"recipe": "ten minutes"}
+    checkpoint.write_checkpoint(path, CONFIG, {"step": np.array([3])}, {"recipe": "ten minutes"})
+    assert checkpoint.read_checkpoint(path).notes == {"recipe": "ten minutes"}
 
 
 def test_places_lead_to_the_bytes_of_each_tensor(path: Path) -> None:
     data = path.read_bytes()
-    tensors = checkpoint.read(path).tensors
+    tensors = checkpoint.read_checkpoint(path).tensors
     for name, place in checkpoint.places(path).items():
         raw = np.frombuffer(data[place.offset : place.offset + place.length], np.float32)
         assert np.array_equal(raw.reshape(place.shape), tensors[name])
@@ -106,7 +108,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(
 
     monkeypatch.setattr(Path, "write_bytes", full_disk)
     with pytest.raises(OSError, match="No space left"):
-        checkpoint.save(path, random_model(CONFIG, seed=1))
+        checkpoint.save_model(path, random_model(CONFIG, seed=1))
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]
 
@@ -118,13 +120,13 @@ def test_a_reader_never_sees_half_a_file(path: Path) -> None:
     def rewrite() -> None:
         while not stop.is_set():
             for model in models:
-                checkpoint.save(path, model, half=False)
+                checkpoint.save_model(path, model, half=False)
 
     writer = threading.Thread(target=rewrite)
     writer.start()
     try:
         for _ in range(30):
-            checkpoint.read(path)
+            checkpoint.read_checkpoint(path)
     finally:
         stop.set()
         writer.join()
@@ -134,10 +136,10 @@ def test_another_preset_is_refused_by_name(path: Path) -> None:
     with pytest.raises(
         ValueError, match=r"holds a configuration of its own .* but preset 'light' was asked for"
     ):
-        checkpoint.load(path, expect=preset("light"))
+        checkpoint.load_remover(path, expect=find_preset("light"))
     with pytest.raises(ValueError, match="was asked for"):
-        checkpoint.load(path, expect=replace(CONFIG, predicts="noise"))
-    assert checkpoint.load(path, expect=CONFIG).config == CONFIG
+        checkpoint.load_remover(path, expect=replace(CONFIG, predicts="noise"))
+    assert checkpoint.load_remover(path, expect=CONFIG).config == CONFIG
 
 
 def damaged(path: Path, kind: str) -> None:
@@ -159,10 +161,10 @@ def damaged(path: Path, kind: str) -> None:
     elif kind == "foreign":
         save_file({"weight": np.ones(3, np.float32)}, path)
     elif kind == "other version":
-        tensors = checkpoint.read(path).tensors
+        tensors = checkpoint.read_checkpoint(path).tensors
         save_file(tensors, path, {"format": "deshadow", "config": '{"engine": "steam"}'})
     elif kind == "other tensors":
-        checkpoint.write(path, CONFIG, {"weight": np.ones(3, np.float32)})
+        checkpoint.write_checkpoint(path, CONFIG, {"weight": np.ones(3, np.float32)})
 
 
 @pytest.mark.parametrize(
@@ -183,17 +185,17 @@ def damaged(path: Path, kind: str) -> None:
 def test_what_is_wrong_with_a_file_is_said(path: Path, kind: str, message: str) -> None:
     damaged(path, kind)
     with pytest.raises(ValueError, match=message) as caught:
-        checkpoint.load(path)
+        checkpoint.load_remover(path)
     assert str(path) in str(caught.value)
 
 
 def test_a_missing_file_and_an_unknown_name_are_told_apart(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"no checkpoint at .*gone\.safetensors"):
-        checkpoint.load(tmp_path / "gone.safetensors")
+        checkpoint.load_remover(tmp_path / "gone.safetensors")
     with pytest.raises(ValueError, match=r"no checkpoint at .*: name a \.safetensors file"):
-        checkpoint.load(tmp_path)
+        checkpoint.load_remover(tmp_path)
     with pytest.raises(ValueError, match="no weights 'sunny'"):
-        checkpoint.load("sunny")
+        checkpoint.load_remover("sunny")
 
 
 def test_shipped_weights_are_found_by_name(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,14 @@ from random_models import SMALL, random_model
 from torch.utils.flop_counter import FlopCounterMode
 from without_torch import WITHOUT_TORCH
 
-from deshadow.nn.config import DETECTORS, DetectorConfig, ModelConfig, config_from_json, describe, find_config
+from deshadow.nn.config import (
+    DETECTORS,
+    DetectorConfig,
+    ModelConfig,
+    config_from_json,
+    describe_config,
+    find_config,
+)
 from deshadow.nn.detector import ShadowDetector
 from deshadow.nn.layout import Cost, detector_cost
 from deshadow.runtime import checkpoint
@@ -40,7 +47,7 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from deshadow.runtime.export import export
 
     path = tmp_path_factory.mktemp("detector") / "finder.safetensors"
-    checkpoint.save(path, random_detector())
+    checkpoint.save_model(path, random_detector())
     assert [graph.name for graph in export(path)] == ["finder.onnx"]
     return path
 
@@ -71,7 +78,7 @@ def test_a_tensor_gives_a_tensor(weights: Path) -> None:
 def test_the_cpu_gets_onnxruntime_where_there_is_a_graph(weights: Path, tmp_path: Path) -> None:
     assert isinstance(open_detector(weights, "cpu"), OnnxDetector)
     bare = tmp_path / "bare.safetensors"
-    checkpoint.save(bare, random_detector())
+    checkpoint.save_model(bare, random_detector())
     assert isinstance(open_detector(bare, "cpu"), TorchDetector)
 
 
@@ -88,11 +95,11 @@ assert found.shape == (1, 1, 19, 40)
 
 def test_the_wrong_kind_of_weights_is_refused_in_one_sentence(weights: Path, tmp_path: Path) -> None:
     remover = tmp_path / "remover.safetensors"
-    checkpoint.save(remover, random_model(ModelConfig(SMALL, SMALL)))
+    checkpoint.save_model(remover, random_model(ModelConfig(SMALL, SMALL)))
     for open_it in (open_detector, checkpoint.load_detector, OnnxDetector):
         with pytest.raises(ValueError, match="holds a remover of shadows, which finds none"):
             open_it(remover)
-    for open_remover in (open_backend, checkpoint.load):
+    for open_remover in (open_backend, checkpoint.load_remover):
         with pytest.raises(ValueError, match="holds a detector of shadows, which removes none"):
             open_remover(weights)
 
@@ -125,7 +132,7 @@ def test_the_detector_fits_beside_the_remover() -> None:
 def test_a_configuration_survives_json_and_knows_its_kind() -> None:
     for name, config in DETECTORS.items():
         assert config_from_json(config.to_json()) == find_config(name) == config
-        assert describe(config) == f"preset {name!r}"
+        assert describe_config(config) == f"preset {name!r}"
     assert isinstance(config_from_json(ModelConfig(SMALL, SMALL).to_json()), ModelConfig)
     for text in ('{"kind": "detector"}', '{"kind": "detector", "unet": {"base": 3}}', '{"kind": "fan"}'):
         with pytest.raises(ValueError, match="not a model configuration of this version"):

@@ -16,7 +16,7 @@ import deshadow
 from deshadow.data.synth.procedural import draw_backgrounds, draw_occluders
 from deshadow.data.synth.triplets import synthesise
 from deshadow.diffusion.sampling import sample
-from deshadow.image.colour import decode, encode, lab, quantise
+from deshadow.image.colour import decode_srgb, linear_to_srgb, round_to_8_bits, srgb_to_lab
 from deshadow.image.morphology import dilate
 from deshadow.nn.config import PRESETS
 from deshadow.runtime import checkpoint
@@ -39,7 +39,7 @@ def scene() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def error(result: np.ndarray) -> float:
     """Mean absolute LAB difference to the clean picture in the shadow."""
     _, mask, clean = scene()
-    return float(np.abs(lab(result) - lab(clean)).sum(axis=-1)[mask > 0].mean())
+    return float(np.abs(srgb_to_lab(result) - srgb_to_lab(clean)).sum(axis=-1)[mask > 0].mean())
 
 
 def removed(backend: Backend) -> np.ndarray:
@@ -53,7 +53,7 @@ def removed(backend: Backend) -> np.ndarray:
     return pixels
 
 
-@pytest.mark.parametrize("runtime", [OnnxBackend, lambda name: TorchBackend(checkpoint.load(name))])
+@pytest.mark.parametrize("runtime", [OnnxBackend, lambda name: TorchBackend(checkpoint.load_remover(name))])
 def test_the_shipped_remover_takes_three_quarters_of_a_shadow_away(runtime: Callable[[str], Backend]) -> None:
     picture = scene()[0]
     assert error(picture) > 10
@@ -68,8 +68,8 @@ def test_a_photo_keeps_its_colour_where_a_shadow_was(name: str, mode: str) -> No
     rows, columns = np.ogrid[: clean.shape[0], : clean.shape[1]]
     mask = (rows / clean.shape[0] - 0.5) ** 2 + (columns / clean.shape[1] - 0.5) ** 2 < 0.06
     share = 1 - gaussian(mask.astype(float), 2)[..., None] * (1 - np.array([0.28, 0.32, 0.38]))
-    result = deshadow.remove(quantise(encode(decode(clean) * share)), mask, mode=mode)
-    means = [lab(picture)[mask].mean(axis=0) for picture in (result, clean)]
+    result = deshadow.remove(round_to_8_bits(linear_to_srgb(decode_srgb(clean) * share)), mask, mode=mode)
+    means = [srgb_to_lab(picture)[mask].mean(axis=0) for picture in (result, clean)]
     assert np.linalg.norm(means[0] - means[1]) < 3
 
 
@@ -99,7 +99,7 @@ def test_damaged_weights_are_refused(name: str, tmp_path: Path) -> None:
     content[-1000] ^= 1
     damaged.write_bytes(content)
     with pytest.raises(ValueError, match="damaged"):
-        checkpoint.read(damaged)
+        checkpoint.read_checkpoint(damaged)
     with pytest.raises(ValueError, match="damaged"):
         open_detector(damaged) if name == "detector" else OnnxBackend(damaged)
 

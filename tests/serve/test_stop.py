@@ -18,7 +18,7 @@ from serving import decoded, encoded, parts, scene, serving
 
 from deshadow.nn.config import DetectorConfig
 from deshadow.nn.detector import ShadowDetector
-from deshadow.runtime.checkpoint import save
+from deshadow.runtime.checkpoint import save_model
 from deshadow.serve.server import make_address
 from deshadow.serve.settings import Settings
 
@@ -162,7 +162,7 @@ def test_the_address_that_is_printed_lets_one_in(token: str) -> None:
 
 def test_the_command_serves_photos_with_weights_of_ones_own(exported: Path, tmp_path: Path) -> None:
     detector = tmp_path / "detector.safetensors"
-    save(detector, ShadowDetector(DetectorConfig(SMALL)).eval())
+    save_model(detector, ShadowDetector(DetectorConfig(SMALL)).eval())
     command = [sys.executable, "-m", "deshadow", "serve", "--no-browser", "--port", "0"]
     picture, mask = scene(), np.zeros((60, 80), np.uint8)
     mask[20:40, 40:60] = 255

@@ -12,10 +12,10 @@ import pytest
 from random_models import random_model
 from scenes import write_scenes
 
-from deshadow.nn.config import ModelConfig, palette, preset, unconditional
+from deshadow.nn.config import ModelConfig, find_preset, make_palette, make_unconditional
 from deshadow.runtime import checkpoint
 from deshadow.training import ablation as module
-from deshadow.training.ablation import Ablation, ablate, parse
+from deshadow.training.ablation import Ablation, ablate, parse_ablation
 from deshadow.training.batches import Source
 from deshadow.training.journal import read_log
 from deshadow.training.loop import train
@@ -31,7 +31,7 @@ ROWS_OF_NOISE = "ours,noise-literal,noise-frozen,palette,repaint"
 
 
 def ablation(data: Path, out: Path, *more: str) -> Ablation:
-    return parse([str(data), *SHORT, "--out", str(out), *more])
+    return parse_ablation([str(data), *SHORT, "--out", str(out), *more])
 
 
 def config(folder: Path) -> ModelConfig:
@@ -58,7 +58,7 @@ def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_row_is_a_run_of_the_model_that_it_names(whole: Path) -> None:
-    ours = preset("tiny")
+    ours = find_preset("tiny")
     assert config(whole / "ours") == config(whole / "no-invariant") == ours
     assert config(whole / "no-fusion").fusion == config(whole / "lagged").fusion == "none"
     assert {name: config(whole / name).guidance for name in ("no-guidance", "colour", "coarse")} == {
@@ -67,8 +67,8 @@ def test_every_row_is_a_run_of_the_model_that_it_names(whole: Path) -> None:
         "coarse": "coarse",
     }
     assert {config(whole / name).predicts for name in ("noise-literal", "noise-frozen")} == {"noise"}
-    assert config(whole / "palette") == palette(ours)
-    assert config(whole / "repaint") == unconditional(ours)
+    assert config(whole / "palette") == make_palette(ours)
+    assert config(whole / "repaint") == make_unconditional(ours)
     begun = {name: json.loads(read_log(whole / name)[0]["options"]) for name in ROWS}
     assert {name: options["lag"] for name, options in begun.items() if options["lag"]} == {"lagged": 5}
     assert {name for name, options in begun.items() if not options["invariant"]} == {"no-invariant"}
@@ -173,7 +173,9 @@ def test_a_paused_ablation_goes_on_in_the_row_where_it_stopped(
     kinds = [line["kind"] for line in read_log(tmp_path / "no-guidance")]
     assert kinds.count("begin") == 2
     for name in ("no-guidance", "coarse"):
-        expected, found = (checkpoint.read(out / name / WEIGHTS).tensors for out in (whole, tmp_path))
+        expected, found = (
+            checkpoint.read_checkpoint(out / name / WEIGHTS).tensors for out in (whole, tmp_path)
+        )
         for tensor in expected:
             np.testing.assert_allclose(found[tensor], expected[tensor], atol=1e-5)
 
@@ -192,7 +194,7 @@ def test_a_signal_ends_it_with_its_code_and_the_same_command_goes_on(data: Path,
     assert run.returncode == 143
     assert b"row 1 of 1: no-guidance" in errors
     assert b"the same command continues" in errors
-    ablate(parse(arguments))
+    ablate(parse_ablation(arguments))
     assert json.loads((tmp_path / "no-guidance" / "row.json").read_text())["images"] == 48
 
 
@@ -226,13 +228,13 @@ def test_a_failed_row_is_named_the_others_run_and_it_is_tried_again(
 
 def test_rows_start_from_given_weights_as_far_as_these_fit(data: Path, tmp_path: Path) -> None:
     weights = tmp_path / "start.safetensors"
-    checkpoint.save(weights, random_model(preset("tiny")))
+    checkpoint.save_model(weights, random_model(find_preset("tiny")))
     more = ["--images", "4", "--rate", "0", "--init", str(weights), "--rows", "ours,coarse"]
     ablate(ablation(data, tmp_path / "out", *more))
-    given = checkpoint.read(weights).tensors
+    given = checkpoint.read_checkpoint(weights).tensors
     shares = {}
     for name in ("ours", "coarse"):
-        found = checkpoint.read(tmp_path / "out" / name / WEIGHTS).tensors
+        found = checkpoint.read_checkpoint(tmp_path / "out" / name / WEIGHTS).tensors
         same = {key for key, tensor in found.items() if np.array_equal(tensor, given[key])}
         assert all(found[key].shape != given[key].shape or key in same for key in found)
         record = json.loads((tmp_path / "out" / name / "row.json").read_text())
@@ -268,7 +270,7 @@ def test_what_is_wrong_is_said_before_any_row_is_begun(
     (tmp_path / "empty").mkdir()
     filled = [argument.format(empty=tmp_path / "empty") for argument in arguments]
     with pytest.raises(ValueError, match=message):
-        ablate(parse([*SHORT, "--out", str(tmp_path / "out"), *filled]))
+        ablate(parse_ablation([*SHORT, "--out", str(tmp_path / "out"), *filled]))
     assert not (tmp_path / "out").exists()
 
 

@@ -10,12 +10,12 @@ from scenes import write_scenes
 
 from deshadow.cli.app import main
 from deshadow.data.augment import Pairs
-from deshadow.nn.config import preset
+from deshadow.nn.config import find_preset
 from deshadow.nn.lfg import LFGDiffusion
-from deshadow.runtime.checkpoint import save
-from deshadow.training.collapse import TRUTH, collapse
+from deshadow.runtime.checkpoint import save_model
+from deshadow.training.collapse import TRUTH, measure_collapse
 
-TINY = preset("tiny")
+TINY = find_preset("tiny")
 
 
 def pairs(count: int = 3) -> Pairs:
@@ -31,13 +31,13 @@ def pairs(count: int = 3) -> Pairs:
 def weights(tmp_path: Path) -> dict[str, str]:
     """One model that has learned nothing and so ignores y_t, and one that hangs on all it sees."""
     paths = {name: tmp_path / f"{name}.safetensors" for name in ("deaf", "keen")}
-    save(paths["deaf"], LFGDiffusion(replace(TINY, fusion="none")))
-    save(paths["keen"], random_model(TINY))
+    save_model(paths["deaf"], LFGDiffusion(replace(TINY, fusion="none")))
+    save_model(paths["keen"], random_model(TINY))
     return {name: str(path) for name, path in paths.items()}
 
 
 def test_a_model_that_ignores_y_t_is_told_from_one_that_heeds_it(weights: dict[str, str]) -> None:
-    models = collapse(weights, pairs(), steps=4)["models"]
+    models = measure_collapse(weights, pairs(), steps=4)["models"]
     assert [t for t, _ in models["deaf"]["dependence"]] == [1000, 750, 500, 250]
     assert all(moved == 0 for _, moved in models["deaf"]["dependence"])
     assert all(moved > 1 for _, moved in models["keen"]["dependence"])
@@ -45,7 +45,7 @@ def test_a_model_that_ignores_y_t_is_told_from_one_that_heeds_it(weights: dict[s
 
 def test_points_lead_from_noise_to_the_mean_of_the_picture(weights: dict[str, str]) -> None:
     held = pairs()
-    points = np.array(collapse(weights, held, steps=4)["models"][TRUTH]["points"])
+    points = np.array(measure_collapse(weights, held, steps=4)["models"][TRUTH]["points"])
     assert points.shape == (3 * 4, 3)
     means = (held.clean.float() / 127.5 - 1).mean(dim=(1, 2, 3)).numpy()
     np.testing.assert_allclose(points[points[:, 0] == 250, 2], means, atol=1e-4)

@@ -15,10 +15,17 @@ from deshadow.runtime import checkpoint
 from deshadow.runtime.open import open_detector
 from deshadow.runtime.torch_backend import TorchDetector
 from deshadow.training.curves import draw_curves
-from deshadow.training.detector import Criterion, Held, Seen, open_views, shadows, validate
+from deshadow.training.detector import (
+    DetectorBatch,
+    DetectorCriterion,
+    DetectorValidationSet,
+    detect_masks,
+    open_views,
+    validate_detector,
+)
 from deshadow.training.journal import read_log
 from deshadow.training.loop import train
-from deshadow.training.options import TrainingOptions, parse
+from deshadow.training.options import TrainingOptions, parse_training
 from deshadow.training.state import STATE, WEIGHTS
 
 CPU = torch.device("cpu")
@@ -26,12 +33,12 @@ SHORT = ["--preset", "detector-tiny", "--size", "32", "--batch", "4", "--val-cou
 
 
 def options(out: Path, *more: str) -> TrainingOptions:
-    return parse([*SHORT, "--device", "cpu", "--out", str(out), *more])
+    return parse_training([*SHORT, "--device", "cpu", "--out", str(out), *more])
 
 
 def test_a_tiny_detector_learns_drawn_shadows(tmp_path: Path) -> None:
     command = "--preset detector-tiny --size 32 --images 3200 --val-count 48 --validate-every 100000"
-    scores = train(parse([*command.split(), "--device", "cpu", "--out", str(tmp_path)]))
+    scores = train(parse_training([*command.split(), "--device", "cpu", "--out", str(tmp_path)]))
     assert scores.iou > 0.4
     assert scores.balanced_error_rate < 28  # a guess has 50
     assert scores.in_light < 15
@@ -44,10 +51,12 @@ def test_a_resumed_run_ends_as_an_unbroken_one_and_its_weights_are_a_detectors(t
     train(options(tmp_path / "whole", "--images", "16", "--decay", "constant"))
     train(options(tmp_path / "parts", "--images", "8", "--decay", "constant"))
     train(options(tmp_path / "parts", "--images", "16", "--decay", "constant", "--resume"))
-    expected, found = (checkpoint.read(tmp_path / name / STATE).tensors for name in ("whole", "parts"))
+    expected, found = (
+        checkpoint.read_checkpoint(tmp_path / name / STATE).tensors for name in ("whole", "parts")
+    )
     for name, tensor in expected.items():
         np.testing.assert_allclose(found[name], tensor, atol=1e-6, err_msg=name)
-    assert checkpoint.read(tmp_path / "whole" / WEIGHTS).config == DETECTORS["detector-tiny"]
+    assert checkpoint.read_checkpoint(tmp_path / "whole" / WEIGHTS).config == DETECTORS["detector-tiny"]
     probability = open_detector(tmp_path / "whole" / WEIGHTS, "cpu")(np.zeros((1, 3, 20, 33), np.float32))
     assert probability.shape == (1, 1, 20, 33)
 
@@ -119,9 +128,9 @@ def test_the_losses_are_least_where_the_mask_is_found() -> None:
 
     mask = torch.zeros(2, 1, 8, 8)
     mask[0, :, :4] = 1  # the second is empty
-    batch = Seen(torch.zeros(2, 3, 8, 8), mask)
+    batch = DetectorBatch(torch.zeros(2, 3, 8, 8), mask)
     right, wrong, none = (
-        Criterion(Fixed(logits))(batch)  # type: ignore[arg-type]
+        DetectorCriterion(Fixed(logits))(batch)  # type: ignore[arg-type]
         for logits in (20 * (2 * mask - 1), 20 * (1 - 2 * mask), torch.full_like(mask, -20.0))
     )
     assert right.total == pytest.approx(0, abs=1e-4)
@@ -144,7 +153,7 @@ def test_validation_counts_false_negatives_and_false_positives() -> None:
     painted, covered = clean.clone(), torch.zeros_like(mask)
     painted[:, :, :2] = 50
     covered[:, :, :4] = True
-    scores = validate(model, Held(Pairs(picture, mask, clean), painted, covered))
+    scores = validate_detector(model, DetectorValidationSet(Pairs(picture, mask, clean), painted, covered))
     assert scores.iou == pytest.approx(8 / 40)
     assert scores.iou_per_picture == pytest.approx((8 / 40 + 1) / 2)
     assert scores.false_negative_rate == pytest.approx(50)
@@ -154,7 +163,7 @@ def test_validation_counts_false_negatives_and_false_positives() -> None:
     )
     assert scores.in_light == 0
     assert scores.dark_things == pytest.approx(50)
-    assert shadows(TorchDetector(model), picture).sum() == 32
+    assert detect_masks(TorchDetector(model), picture).sum() == 32
 
 
 def test_what_a_detector_does_not_have_is_refused(tmp_path: Path) -> None:
@@ -165,7 +174,9 @@ def test_what_a_detector_does_not_have_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_preset_of_a_detector_brings_its_recipe_along(tmp_path: Path) -> None:
-    chosen = parse(["--preset", "detector", "--minutes", "1", "--out", str(tmp_path), "--rate", "0.1"])
+    chosen = parse_training(
+        ["--preset", "detector", "--minutes", "1", "--out", str(tmp_path), "--rate", "0.1"]
+    )
     assert isinstance(chosen.network.config, DetectorConfig)
     assert (chosen.inputs.synthetic, chosen.optimization.rate) == (0.35, 0.1)
     assert chosen.changes()["preset"] == "detector"

@@ -13,17 +13,17 @@ from scenes import write_scenes
 from deshadow.diffusion.prediction import diffuse
 from deshadow.diffusion.sampling import sample
 from deshadow.diffusion.schedule import Schedule
-from deshadow.nn.config import ModelConfig, preset, unconditional
+from deshadow.nn.config import ModelConfig, find_preset, make_unconditional
 from deshadow.nn.lfg import LFGDiffusion
 from deshadow.runtime import checkpoint
 from deshadow.runtime.backend import condition
 from deshadow.runtime.torch_backend import TorchBackend
 from deshadow.training.batches import open_source
-from deshadow.training.distill import Distillation, StudentCriterion, distill, parse
-from deshadow.training.figures import figures
+from deshadow.training.distill import Distillation, StudentCriterion, distill, parse_distillation
+from deshadow.training.figures import measure_figures
 from deshadow.training.objectives import Batch
 from deshadow.training.state import STATE, WEIGHTS, State
-from deshadow.training.validation import remove, validation_set
+from deshadow.training.validation import make_validation_set, remove_shadows
 
 TEACHER = ModelConfig(SMALL, SMALL, predicts="correction", fusion="map")
 SHORT = ["--recipe", "tiny", "--size", "32", "--batch", "8", "--val-count", "8", "--log-every", "32"]
@@ -38,12 +38,12 @@ def teacher(tmp_path_factory: pytest.TempPathFactory) -> str:
         model.denoiser.out.weight.mul_(0.1)
         assert model.denoiser.out.bias is not None
         model.denoiser.out.bias.copy_(torch.tensor([0.5, 0.2, -0.2]).repeat_interleave(4))
-    checkpoint.save(path, model, half=False)
+    checkpoint.save_model(path, model, half=False)
     return str(path)
 
 
 def options(teacher: str, out: Path, *more: str) -> Distillation:
-    return parse([teacher, *SHORT, str(out), *more])
+    return parse_distillation([teacher, *SHORT, str(out), *more])
 
 
 def batch() -> Batch:
@@ -59,7 +59,7 @@ def begin(student: LFGDiffusion) -> State:
 def lesson(teacher: str, *more: str) -> StudentCriterion:
     chosen = options(teacher, Path("nowhere"), "--images", "8", *more)
     return StudentCriterion(
-        begin(random_model(preset("tiny"))), chosen.training, chosen, checkpoint.load(teacher)
+        begin(random_model(find_preset("tiny"))), chosen.training, chosen, checkpoint.load_remover(teacher)
     )
 
 
@@ -98,11 +98,14 @@ def test_a_student_that_gives_the_target_has_no_loss(teacher: str, predicts: Any
             return kinds.get(predicts, images.clean - images.picture)
 
     images = batch()._replace(t=torch.full((3,), 500))
-    student = Perfect(replace(preset("tiny"), predicts=predicts))
+    student = Perfect(replace(find_preset("tiny"), predicts=predicts))
     for truth, low, high in ((1.0, 0.0, 1e-4), (0.5, 0.05, 1e3)):
         chosen = options(teacher, Path("nowhere"), "--images", "8", "--truth", str(truth))
         criterion = StudentCriterion(
-            begin(student), chosen.training, replace(chosen, student_steps=2), checkpoint.load(teacher)
+            begin(student),
+            chosen.training,
+            replace(chosen, student_steps=2),
+            checkpoint.load_remover(teacher),
         )
         assert low <= float(criterion.joint_loss(images).denoiser) <= high
 
@@ -124,11 +127,11 @@ def test_the_students_latent_is_pulled_to_the_teachers_and_the_teacher_stays(tea
 def test_a_one_step_student_comes_near_its_many_step_teacher(teacher: str, tmp_path: Path) -> None:
     more = ["--teacher-steps", "4", "--truth", "0", "--images", "160", "--warmup", "0", "--rate", "3e-3"]
     chosen = options(teacher, tmp_path / "run", *more)
-    pairs = validation_set(chosen.training, open_source(chosen.training, torch.device("cpu")))
-    goal = remove(TorchBackend(checkpoint.load(teacher)), pairs, 4, chosen.seed)
+    pairs = make_validation_set(chosen.training, open_source(chosen.training, torch.device("cpu")))
+    goal = remove_shadows(TorchBackend(checkpoint.load_remover(teacher)), pairs, 4, chosen.seed)
     torch.manual_seed(chosen.seed)
-    untaught = remove(TorchBackend(LFGDiffusion(chosen.network.model)), pairs, 1, chosen.seed)
-    before = figures(untaught, pairs._replace(clean=goal))["regions"]["all"]["lab_mae"]
+    untaught = remove_shadows(TorchBackend(LFGDiffusion(chosen.network.model)), pairs, 1, chosen.seed)
+    before = measure_figures(untaught, pairs._replace(clean=goal))["regions"]["all"]["lab_mae"]
     distill(chosen)
     found = json.loads((tmp_path / "run" / "distilled.json").read_text())
     assert found["between"]["all"]["lab_mae"] < before / 4
@@ -137,7 +140,7 @@ def test_a_one_step_student_comes_near_its_many_step_teacher(teacher: str, tmp_p
     assert found["teacher"]["parameters"] != found["student"]["parameters"]
     text = (tmp_path / "run" / "distilled.md").read_text()
     assert f"| {found['student']['regions']['shadow']['lab_mae']:.2f} |" in text
-    recipe = json.loads(checkpoint.read(tmp_path / "run" / WEIGHTS).notes["recipe"])
+    recipe = json.loads(checkpoint.read_checkpoint(tmp_path / "run" / WEIGHTS).notes["recipe"])
     assert recipe["teacher"] == "teacher.safetensors"
 
 
@@ -150,7 +153,7 @@ def test_a_distillation_goes_on_where_it_paused(teacher: str, tmp_path: Path) ->
     assert not (broken / "distilled.md").exists()
     distill(options(teacher, broken, *length, "--resume"))
     assert (broken / "distilled.md").exists()
-    expected, found = (checkpoint.read(out / STATE).tensors for out in (whole, broken))
+    expected, found = (checkpoint.read_checkpoint(out / STATE).tensors for out in (whole, broken))
     for name in expected:
         np.testing.assert_allclose(found[name], expected[name], atol=1e-5, err_msg=name)
 
@@ -178,12 +181,12 @@ def test_a_distillation_goes_on_where_it_paused(teacher: str, tmp_path: Path) ->
 def test_what_is_wrong_is_said(teacher: str, tmp_path: Path, arguments: list[str], message: str) -> None:
     places = {"teacher": teacher, "missing": str(tmp_path / "missing")}
     for name, config in (
-        ("blind", unconditional(TEACHER)),
+        ("blind", make_unconditional(TEACHER)),
         ("other", replace(TEACHER, schedule=Schedule(length=500))),
     ):
         places[name] = str(tmp_path / f"{name}.safetensors")
-        checkpoint.save(Path(places[name]), LFGDiffusion(config))
+        checkpoint.save_model(Path(places[name]), LFGDiffusion(config))
     filled = [argument.format(**places) for argument in arguments]
     with pytest.raises(ValueError, match=message):
-        distill(parse([*filled, *SHORT, str(tmp_path / "run")]))
+        distill(parse_distillation([*filled, *SHORT, str(tmp_path / "run")]))
     assert not (tmp_path / "run" / STATE).exists()

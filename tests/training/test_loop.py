@@ -18,29 +18,29 @@ from random_models import random_model
 
 from deshadow.data.augment import Pairs
 from deshadow.data.rng import Draws
-from deshadow.image.colour import lab
+from deshadow.image.colour import srgb_to_lab
 from deshadow.metrics.pooling import pool, sharpness
 from deshadow.metrics.scores import score
-from deshadow.nn.config import preset
+from deshadow.nn.config import find_preset
 from deshadow.nn.lfg import LFGDiffusion
 from deshadow.runtime import checkpoint
 from deshadow.training import objectives, setup, validation
-from deshadow.training.batches import draw_masks, find_split, network_mask, open_source
+from deshadow.training.batches import dilate_masks, draw_masks, find_split, open_source
 from deshadow.training.clock import share_by_clock
 from deshadow.training.journal import read_log
 from deshadow.training.loop import train
 from deshadow.training.objectives import Batch, Criterion, Losses
-from deshadow.training.options import TrainingOptions, parse
+from deshadow.training.options import TrainingOptions, parse_training
 from deshadow.training.state import STATE, WEIGHTS, State
 from deshadow.training.tasks import REMOVAL, new_remover
-from deshadow.training.validation import validation_set
+from deshadow.training.validation import make_validation_set
 
 ONE_STAGE = ["--pretrain", "0", "--invariant-target", "detached"]
 SHORT = ["--recipe", "tiny", "--size", "32", "--batch", "4", "--val-count", "4", "--log-every", "8"]
 
 
 def options(out: Path, *more: str) -> TrainingOptions:
-    return parse([*SHORT, "--device", "cpu", "--out", str(out), *more])
+    return parse_training([*SHORT, "--device", "cpu", "--out", str(out), *more])
 
 
 def start(out: Path, *more: str, processes: int = 1) -> subprocess.Popen[bytes]:
@@ -58,7 +58,7 @@ def finish(run: subprocess.Popen[bytes]) -> None:
 
 
 def tensors(out: Path) -> dict[str, np.ndarray]:
-    return checkpoint.read(out / STATE).tensors
+    return checkpoint.read_checkpoint(out / STATE).tensors
 
 
 def last(out: Path, kind: str) -> dict[str, Any]:
@@ -179,8 +179,13 @@ def test_without_a_latent_there_is_no_stage_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize("encoder", ["other", "new", None])
 def test_the_encoder_is_taken_from_where_the_options_say(tmp_path: Path, encoder: str | None) -> None:
     for seed, name in enumerate(("init", "other")):
-        checkpoint.save(tmp_path / f"{name}.safetensors", random_model(preset("tiny"), seed), half=False)
-    given = {name: checkpoint.read(tmp_path / f"{name}.safetensors").tensors for name in ("init", "other")}
+        checkpoint.save_model(
+            tmp_path / f"{name}.safetensors", random_model(find_preset("tiny"), seed), half=False
+        )
+    given = {
+        name: checkpoint.read_checkpoint(tmp_path / f"{name}.safetensors").tensors
+        for name in ("init", "other")
+    }
     more = ["--init", str(tmp_path / "init.safetensors")]
     if encoder is not None:
         more += ["--encoder", str(tmp_path / "other.safetensors") if encoder == "other" else encoder]
@@ -192,17 +197,17 @@ def test_the_encoder_is_taken_from_where_the_options_say(tmp_path: Path, encoder
 
 
 def test_an_encoder_of_another_shape_is_refused(tmp_path: Path) -> None:
-    checkpoint.save(tmp_path / "light.safetensors", LFGDiffusion(preset("light")))
+    checkpoint.save_model(tmp_path / "light.safetensors", LFGDiffusion(find_preset("light")))
     chosen = options(tmp_path, "--images", "4", "--encoder", str(tmp_path / "light.safetensors"))
     with pytest.raises(ValueError, match="name weights whose networks fit"):
         new_remover(chosen)
 
 
 def test_the_model_is_that_of_the_task_that_is_given(tmp_path: Path) -> None:
-    given = random_model(preset("tiny"))
+    given = random_model(find_preset("tiny"))
     train(options(tmp_path, "--images", "4", "--rate", "0"), task=replace(REMOVAL, model=lambda _: given))
     saved = tensors(tmp_path)
-    for name, tensor in random_model(preset("tiny")).state_dict().items():
+    for name, tensor in random_model(find_preset("tiny")).state_dict().items():
         np.testing.assert_array_equal(saved[f"model.{name}"], tensor.numpy(), err_msg=name)
 
 
@@ -225,7 +230,7 @@ def test_a_signal_saves_the_state_and_says_so(tmp_path: Path, number: signal.Sig
     _, errors = run.communicate(timeout=120)
     assert run.returncode == code
     assert b"continue with --resume" in errors
-    assert json.loads(checkpoint.read(tmp_path / STATE).notes["counters"])["images"] > 0
+    assert json.loads(checkpoint.read_checkpoint(tmp_path / STATE).notes["counters"])["images"] > 0
 
 
 def test_a_run_can_be_paused_and_goes_on_without_having_decayed(tmp_path: Path) -> None:
@@ -233,9 +238,9 @@ def test_a_run_can_be_paused_and_goes_on_without_having_decayed(tmp_path: Path) 
     assert [line["kind"] for line in read_log(tmp_path)][-1] == "validation"
     rate = last(tmp_path, "train")["rate"]
     assert rate == pytest.approx(2e-3 * 8 / 500, rel=1e-3)  # still in the warm-up
-    paused = json.loads(checkpoint.read(tmp_path / STATE).notes["counters"])
+    paused = json.loads(checkpoint.read_checkpoint(tmp_path / STATE).notes["counters"])
     train(options(tmp_path, "--images", str(paused["images"] + 8), "--resume"))
-    resumed = json.loads(checkpoint.read(tmp_path / STATE).notes["counters"])
+    resumed = json.loads(checkpoint.read_checkpoint(tmp_path / STATE).notes["counters"])
     assert resumed["images"] == paused["images"] + 8
     assert resumed["elapsed"] > paused["elapsed"]
 
@@ -266,7 +271,7 @@ def test_half_of_the_images_may_begin_where_sampling_does(tmp_path: Path) -> Non
 def test_released_weights_load_and_carry_their_recipe_but_no_paths(tmp_path: Path) -> None:
     data = write_pairs(tmp_path / "data")
     train(options(tmp_path / "run", "--images", "8", "--data", str(data), "--synthetic", "0.5"))
-    weights = checkpoint.read(tmp_path / "run" / WEIGHTS)
+    weights = checkpoint.read_checkpoint(tmp_path / "run" / WEIGHTS)
     assert {tensor.dtype for tensor in weights.tensors.values()} == {np.dtype(np.float16)}
     assert json.loads(weights.notes["recipe"])["synthetic"] == 0.5
     assert str(tmp_path) not in "".join(weights.notes.values())
@@ -294,7 +299,7 @@ def test_masks_do_not_grow_into_shadows_that_stay(tmp_path: Path) -> None:
     numbers = range(64)
     scenes = source.scenes("instances", numbers)
     assert not (scenes.mask & scenes.stays).any()
-    assert (network_mask(scenes.mask).bool() & scenes.stays).flatten(1).any(1).sum() > 10
+    assert (dilate_masks(scenes.mask).bool() & scenes.stays).flatten(1).any(1).sum() > 10
     draws = Draws(3, torch.arange(64))
     seen = draw_masks(scenes.mask, scenes.stays, draws, 0.5)
     careful = ~draws.chance("mask/degraded", of=0.5)
@@ -342,7 +347,7 @@ def test_a_loss_that_never_recovers_ends_with_advice(tmp_path: Path, monkeypatch
 def test_lag_moves_the_denoiser_before_the_encoder(tmp_path: Path) -> None:
     train(options(tmp_path, "--images", "8", "--lag", "3", *ONE_STAGE, "--weight-decay", "0"))
     torch.manual_seed(0)
-    before = LFGDiffusion(preset("tiny")).state_dict()
+    before = LFGDiffusion(find_preset("tiny")).state_dict()
     after = tensors(tmp_path)
     moved = {
         name for name, tensor in before.items() if not np.array_equal(tensor.numpy(), after[f"model.{name}"])
@@ -368,7 +373,9 @@ def test_released_weights_start_a_new_run(tmp_path: Path) -> None:
     train(options(tmp_path / "first", "--images", "8"))
     weights = str(tmp_path / "first" / WEIGHTS)
     train(options(tmp_path / "second", "--images", "4", "--init", weights, "--rate", "0"))
-    first, second = (checkpoint.read(tmp_path / run / WEIGHTS).tensors for run in ("first", "second"))
+    first, second = (
+        checkpoint.read_checkpoint(tmp_path / run / WEIGHTS).tensors for run in ("first", "second")
+    )
     for name in first:
         np.testing.assert_array_equal(first[name], second[name])
 
@@ -408,7 +415,7 @@ def test_what_is_wrong_is_said(tmp_path: Path, arguments: list[str], message: st
     write_pairs(places["masks"])
     (places["masks"] / "train" / "mask" / "0.png").rename(places["masks"] / "train" / "mask" / "other.png")
     places["light"] = tmp_path / "light.safetensors"
-    checkpoint.save(places["light"], LFGDiffusion(preset("light")))
+    checkpoint.save_model(places["light"], LFGDiffusion(find_preset("light")))
     filled = [argument.format(**{k: str(v) for k, v in places.items()}) for argument in arguments]
     with pytest.raises(ValueError, match=message):
         train(options(tmp_path / "run", *filled))
@@ -445,7 +452,7 @@ def test_validation_pictures_keep_their_way_up(tmp_path: Path) -> None:
             view[10:] //= 4
         Image.fromarray(view).save(path)
     chosen = options(tmp_path / "run", "--images", "1", "--data", str(data))
-    pairs = validation_set(chosen, open_source(chosen, torch.device("cpu")))
+    pairs = make_validation_set(chosen, open_source(chosen, torch.device("cpu")))
     assert pairs.clean[:, :, :6].float().mean() > 250
     assert pairs.clean[:, :, 10:].float().mean() < 70
 
@@ -512,13 +519,13 @@ def test_the_figures_of_a_validation_are_those_of_the_evaluation() -> None:
     regions = pool(scores)
     pictures, truths = (torch.from_numpy(view).permute(0, 3, 1, 2) for view in (removed, clean))
     pairs = Pairs(torch.empty(0), torch.from_numpy(mask)[:, None], truths)
-    assert validation.sharpness(pictures, pairs) == pytest.approx(sharpness(scores), rel=1e-4)
+    assert validation.measure_sharpness(pictures, pairs) == pytest.approx(sharpness(scores), rel=1e-4)
     assert validation.mean_psnr(pictures, truths) == pytest.approx(regions["all"].psnr)
     expected = [regions[name].lab_mae for name in ("shadow", "non_shadow", "all")]
-    assert validation.errors(pictures, pairs) == pytest.approx(expected, rel=1e-4)
+    assert validation.measure_errors(pictures, pairs) == pytest.approx(expected, rel=1e-4)
 
 
 def test_lab_on_the_device_is_the_lab_of_the_house() -> None:
     picture = np.random.default_rng(0).integers(0, 256, (9, 7, 3), dtype=np.uint8)
-    ours = lab(torch.from_numpy(picture).permute(2, 0, 1)[None] / 255)[0].permute(1, 2, 0)
-    np.testing.assert_allclose(ours.numpy(), lab(picture), atol=1e-3)
+    ours = srgb_to_lab(torch.from_numpy(picture).permute(2, 0, 1)[None] / 255)[0].permute(1, 2, 0)
+    np.testing.assert_allclose(ours.numpy(), srgb_to_lab(picture), atol=1e-3)

@@ -5,7 +5,7 @@ import torch
 from random_models import SMALL, random_model
 
 from deshadow.diffusion.prediction import diffuse
-from deshadow.image.colour import lab
+from deshadow.image.colour import srgb_to_lab
 from deshadow.nn.config import Fusion, LatentRange, ModelConfig
 from deshadow.nn.lfg import invariant_colour
 from deshadow.training.objectives import Batch, Criterion, detail_strength
@@ -49,7 +49,7 @@ def test_errors_under_the_mask_weigh_more_and_lab_is_added() -> None:
     noisy = diffuse(half.clean, half.noise, a.float(), s.float())
     found = model(noisy, half.t, half.picture, half.mask, guided)
     difference = (found - half.clean).abs()
-    one, other = (lab(((each + 1) / 2).clamp(0, 1)) for each in (found, half.clean))
+    one, other = (srgb_to_lab(((each + 1) / 2).clamp(0, 1)) for each in (found, half.clean))
     colours = (one - other).abs() / 50
 
     for objective, expected in (

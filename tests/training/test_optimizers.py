@@ -11,13 +11,13 @@ from deshadow.nn.config import ModelConfig
 from deshadow.runtime import checkpoint
 from deshadow.training.loop import train
 from deshadow.training.optimizers import Muon, inner_matrices, orthogonalise
-from deshadow.training.options import TrainingOptions, parse
+from deshadow.training.options import TrainingOptions, parse_training
 from deshadow.training.state import STATE
 
 
 def options(out: Path, *more: str) -> TrainingOptions:
     tiny = ["--recipe", "tiny", "--size", "32", "--batch", "4", "--val-count", "4", "--device", "cpu"]
-    return parse([*tiny, "--optimizer", "muon", "--decay", "constant", "--out", str(out), *more])
+    return parse_training([*tiny, "--optimizer", "muon", "--decay", "constant", "--out", str(out), *more])
 
 
 def test_steps_are_orthogonal_wide_or_tall() -> None:
@@ -58,7 +58,7 @@ def test_a_resumed_run_ends_as_an_unbroken_one(tmp_path: Path) -> None:
     train(options(tmp_path / "whole", "--images", "16"))
     train(options(tmp_path / "parts", "--images", "8"))
     train(options(tmp_path / "parts", "--images", "16", "--resume"))
-    whole, parts = (checkpoint.read(tmp_path / run / STATE).tensors for run in ("whole", "parts"))
+    whole, parts = (checkpoint.read_checkpoint(tmp_path / run / STATE).tensors for run in ("whole", "parts"))
     assert whole.keys() == parts.keys()
     for name in whole:
         np.testing.assert_allclose(parts[name], whole[name], atol=1e-6, err_msg=name)

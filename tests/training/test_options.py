@@ -13,10 +13,17 @@ from deshadow.data.augment import Augmentation
 from deshadow.runtime import checkpoint
 from deshadow.training.ablation import ABLATE
 from deshadow.training.arguments import build, change, flatten, list_arguments
-from deshadow.training.batches import augmentation_of, network_mask, open_source
+from deshadow.training.batches import augmentation_of, dilate_masks, open_source
 from deshadow.training.distill import DISTILL
 from deshadow.training.loop import train
-from deshadow.training.options import RECIPES, TRAIN, AugmentationOptions, Command, TrainingOptions, parse
+from deshadow.training.options import (
+    RECIPES,
+    TRAIN,
+    AugmentationOptions,
+    Command,
+    TrainingOptions,
+    parse_training,
+)
 from deshadow.training.state import STATE
 
 COMMANDS: dict[str, Command[Any]] = {"train": TRAIN, "ablate": ABLATE, "distill": DISTILL}
@@ -64,7 +71,7 @@ def test_every_recipe_makes_options(name: str) -> None:
 
 
 def test_flattened_options_are_built_again() -> None:
-    options = parse(["--recipe", "tiny", "--images", "8"])
+    options = parse_training(["--recipe", "tiny", "--images", "8"])
     assert build(TrainingOptions, flatten(options)) == options
     other = change(options, {"rate": 0.5, "out": Path("x"), "data": Path("y")})
     assert (other.optimization.rate, other.out, other.inputs.data) == (0.5, Path("x"), Path("y"))
@@ -72,12 +79,14 @@ def test_flattened_options_are_built_again() -> None:
 
 
 def test_what_differs_from_the_defaults_goes_with_the_weights_without_paths() -> None:
-    options = parse(["--recipe", "tiny", "--images", "8", "--out", "x", "--init", "y", "--encoder", "z"])
+    options = parse_training(
+        ["--recipe", "tiny", "--images", "8", "--out", "x", "--init", "y", "--encoder", "z"]
+    )
     assert options.changes() == RECIPES["tiny"] | {"images": 8}
 
 
 def test_the_recipe_paper_is_the_paper_to_the_letter() -> None:
-    assert flatten(parse(["--recipe", "paper"])) == {
+    assert flatten(parse_training(["--recipe", "paper"])) == {
         # Sec. 3: networks of 82.6 M parameters, ε predicted under the latent E(x, m), which nothing bounds.
         "preset": "paper",
         "guidance": None,
@@ -140,7 +149,7 @@ def test_the_recipe_paper_is_the_paper_to_the_letter() -> None:
         "log_every": 3_200,
         "seed": 0,
     }
-    config = parse(["--recipe", "paper"]).network.model
+    config = parse_training(["--recipe", "paper"]).network.model
     assert (config.guidance, config.fusion, config.sees) == ("latent", "vector", "picture+mask")
 
 
@@ -151,18 +160,18 @@ def test_under_the_recipe_paper_images_keep_their_colours_and_masks_are_dilated(
         tmp_path / "data", "0", np.where(mask[..., None] > 0, 100, clean).astype(np.uint8), mask, clean
     )
     tokens = ["--recipe", "paper", "--preset", "tiny", "--size", "64", "--data", str(tmp_path / "data")]
-    source = open_source(parse(tokens), torch.device("cpu"))
+    source = open_source(parse_training(tokens), torch.device("cpu"))
     batch, scenes = source.batch(0, 16), source.scenes("real", range(16))
     assert (batch.clean == batch.clean[0, 0, 0, 0]).all()
     assert batch.clean[0, 0, 0, 0] == pytest.approx(200 / 127.5 - 1, abs=1e-6)
     assert batch.picture.min() == pytest.approx(100 / 127.5 - 1, abs=0.01)
-    assert torch.equal(batch.mask, network_mask(scenes.mask))
+    assert torch.equal(batch.mask, dilate_masks(scenes.mask))
 
 
 def test_without_ema_the_averaged_weights_are_the_weights(tmp_path: Path) -> None:
     tokens = ["--recipe", "tiny", "--size", "32", "--batch", "4", "--val-count", "2", "--device", "cpu"]
-    train(parse([*tokens, "--images", "8", "--ema", "0", "--out", str(tmp_path)]))
-    found = checkpoint.read(tmp_path / STATE).tensors
+    train(parse_training([*tokens, "--images", "8", "--ema", "0", "--out", str(tmp_path)]))
+    found = checkpoint.read_checkpoint(tmp_path / STATE).tensors
     for name in (name for name in found if name.startswith("model.")):
         np.testing.assert_allclose(found[f"average.{name[6:]}"], found[name], atol=1e-7, err_msg=name)
 

@@ -42,7 +42,7 @@ def look(
 
     found = looking.look(folder, output, split, layout, count, dark_rate, skip_problems)
     console = Console(soft_wrap=True)
-    console.print(looking.table(found), highlight=False)
+    console.print(looking.make_table(found), highlight=False)
     for problem in found.problems:
         console.print(f"problem: {problem}", highlight=False, markup=False)
 

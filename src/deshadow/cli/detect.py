@@ -43,7 +43,7 @@ def find_shadows(
     import numpy as np
     from PIL import Image
 
-    from deshadow.photo import format_of, read
+    from deshadow.photo import format_of, read_photo
     from deshadow.removal import sheets
     from deshadow.removal.remover import Remover
     from deshadow.removal.tasks import PhotoTask, check_outputs, make_folder
@@ -59,7 +59,7 @@ def find_shadows(
         format_of(place)
     check_outputs([PhotoTask(photo, output)], places)
     with silence_stderr():
-        seen = read(photo)
+        seen = read_photo(photo)
     for folder in dict.fromkeys(place.parent for place in places):
         make_folder(folder)
     labels = Remover(detector=detector, device=device).find_shadows(seen.pixels)

@@ -135,10 +135,10 @@ def _version(package: str) -> str:
 
 
 def _check_weights(file: Path) -> str:
-    from deshadow.runtime.checkpoint import read
+    from deshadow.runtime.checkpoint import read_checkpoint
 
     try:
-        tensors = read(file).tensors
+        tensors = read_checkpoint(file).tensors
     except ValueError as error:
         return str(error)
     count = sum(tensor.size for tensor in tensors.values())

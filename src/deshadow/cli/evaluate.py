@@ -6,7 +6,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from deshadow.cli.parameters import Folder, Split
-from deshadow.evaluation.options import DEFAULT_DETECTOR, LatentKind, MaskKind, Mode
+from deshadow.evaluation.options import DEFAULT_DETECTOR, EvaluationMode, LatentKind, MaskKind
 from deshadow.removal.options import Solver
 
 
@@ -44,7 +44,8 @@ def evaluate(
         bool, Parameter(negative=(), help="Score the detector alone, against the set's masks.")
     ] = False,
     mode: Annotated[
-        Mode, Parameter(help="Score the network's output at 256×256, or the photo after Quick or Removal.")
+        EvaluationMode,
+        Parameter(help="Score the network's output at 256×256, or the photo after Quick or Removal."),
     ] = "network",
     steps: Annotated[
         list[str] | None,
@@ -92,7 +93,9 @@ def evaluate(
     if detection:
         if weights or results or compare:
             raise ValueError("--detection scores the detector alone: compare methods in another run")
-        detectors.show(run.run_detector(folder, detector, outputs, split=split, limit=limit, device=device))
+        detectors.print_detection(
+            run.run_detector(folder, detector, outputs, split=split, limit=limit, device=device)
+        )
         return
     names = [name.strip() for name in compare.split(",")] if compare else []
     comparison = Comparison(
@@ -119,4 +122,4 @@ def evaluate(
         workers=workers,
         lpips=lpips,
     )
-    table.show(found)
+    table.print_tables(found)

@@ -230,8 +230,8 @@ def _print_outcome(outcome: "Outcome", console: "Console", errors: "Console") ->
         case "done":
             percent = 100 * outcome.touched_share
             line = f"{place}: {percent:.0f} % of the photo relit in {outcome.seconds:.1f} s"
-            if outcome.residual:
+            if outcome.compression_loss:
                 kind = format_of(Path(place)) if place != STREAM else outcome.format
-                mean, most = outcome.residual.mean, round(outcome.residual.most)
+                mean, most = outcome.compression_loss.mean, round(outcome.compression_loss.most)
                 line += f"; {kind} changed the rest by {mean:.2f} of 255 levels on average, {most} at most"
     console.print(line, highlight=False, markup=False)

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from deshadow.data.rng import Draws
-from deshadow.image.colour import encode, linear, quantise
+from deshadow.image.colour import linear_to_srgb, round_to_8_bits, srgb_to_linear
 
 
 class Pairs(NamedTuple):
@@ -59,9 +59,12 @@ def augment(pairs: Pairs, draws: Draws, size: int, chosen: Augmentation = DEFAUL
     height, width = pairs.picture.shape[-2:]
     grid, samples = cut(draws, chosen, height, width, size)
     gains = light_gains(draws, chosen)
-    picture, clean = (resample(tone(view, gains), grid, samples) for view in (pairs.picture, pairs.clean))
-    picture, clean = quantise(deepen_shadows(picture, clean, depths(draws, chosen))), quantise(clean)
-    share = resample(pairs.mask.float(), grid, samples)
+    picture, clean = (sample_grid(tone(view, gains), grid, samples) for view in (pairs.picture, pairs.clean))
+    picture, clean = (
+        round_to_8_bits(deepen_shadows(picture, clean, depths(draws, chosen))),
+        round_to_8_bits(clean),
+    )
+    share = sample_grid(pairs.mask.float(), grid, samples)
     differs = (picture != clean).any(1, keepdim=True)
     # Rounding in the grid lets a trace of a neighbour in: it counts only if it shows.
     mask = (share > 1e-4) | ((share > 0) & differs)
@@ -73,7 +76,7 @@ def vary(picture: Tensor, draws: Draws, size: int, chosen: Augmentation = DEFAUL
     """Crop squares of `size` pixels from pictures (B, 3, H, W) of 8 bits, as `augment` does from pairs."""
     height, width = picture.shape[-2:]
     cut_out = cut(draws, chosen, height, width, size)
-    return quantise(resample(tone(picture, light_gains(draws, chosen)), *cut_out))
+    return round_to_8_bits(sample_grid(tone(picture, light_gains(draws, chosen)), *cut_out))
 
 
 def cut(draws: Draws, chosen: Augmentation, height: int, width: int, size: int) -> tuple[Tensor, int]:
@@ -107,7 +110,7 @@ def crop_grid(draws: Draws, chosen: Augmentation, height: int, width: int, size:
     return torch.stack([x, y], -1)
 
 
-def resample(picture: Tensor, grid: Tensor, samples: int) -> Tensor:
+def sample_grid(picture: Tensor, grid: Tensor, samples: int) -> Tensor:
     """Sample (B, C, H, W) at `grid`, averaging `samples`² of them to a pixel."""
     fine = F.grid_sample(picture, grid, padding_mode="border", align_corners=False)
     return F.avg_pool2d(fine, samples) if samples > 1 else fine
@@ -129,12 +132,12 @@ def depths(draws: Draws, chosen: Augmentation) -> Tensor:
 
 def deepen_shadows(picture: Tensor, clean: Tensor, powers: Tensor) -> Tensor:
     """Pictures (B, 3, H, W) in [0, 1] with their ratio to the clean ones raised to `powers` (B, 3)."""
-    light, full = linear(picture) + FLOOR, linear(clean) + FLOOR
-    deeper = encode(full * (light / full) ** powers[..., None, None] - FLOOR)
+    light, full = srgb_to_linear(picture) + FLOOR, srgb_to_linear(clean) + FLOOR
+    deeper = linear_to_srgb(full * (light / full) ** powers[..., None, None] - FLOOR)
     return torch.where(picture == clean, picture, deeper)
 
 
 def tone(picture: Tensor, gains: Tensor) -> Tensor:
     """8-bit pictures (B, 3, H, W) under `gains` (B, 3) of linear light, as sRGB in [0, 1]."""
-    table = encode(linear(torch.arange(256, device=picture.device) / 255) * gains[..., None])
+    table = linear_to_srgb(srgb_to_linear(torch.arange(256, device=picture.device) / 255) * gains[..., None])
     return table.gather(2, picture.long().flatten(2)).view(picture.shape)

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from deshadow.data.rng import Draws
-from deshadow.data.synth.penumbra import binomial, resize
+from deshadow.data.synth.penumbra import binomial, resize_bilinear
 from deshadow.image.morphology import dilate, dilation_radius, erode
 
 STREAM = "sloppy"
@@ -74,7 +74,7 @@ def roughen(mask: Tensor, draws: Draws) -> Tensor:
     """Cut a blurred copy of each mask at a level that varies from place to place."""
     height, width = mask.shape[-2:]
     coarse = binomial(binomial(F.avg_pool2d(mask, 2, ceil_mode=True)))
-    blurred = resize(coarse, mask.shape[-2:])
+    blurred = resize_bilinear(coarse, mask.shape[-2:])
     level = torch.zeros_like(mask)
     for octave, cells in enumerate((9, 24)):
         lumps = draws.normal(f"{STREAM}/ragged/{octave}", 1, cells, cells)

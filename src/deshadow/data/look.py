@@ -92,7 +92,7 @@ def survey(pairs: PairSet, skip_problems: bool = False) -> Survey:
     return Survey(pairs, samples, figures, (*pairs.problems, *broken))
 
 
-def table(found: Survey) -> Table:
+def make_table(found: Survey) -> Table:
     """The statistics of a set, for a terminal."""
     figures, samples = found.figures, found.samples
     derived = sum(sample.mask_file is None for sample in samples)

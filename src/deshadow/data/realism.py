@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deshadow.data.pairs.derive import otsu
-from deshadow.image.colour import LUMINANCE, decode, decode_luminance
+from deshadow.image.colour import LUMINANCE, decode_luminance, decode_srgb
 from deshadow.image.filters import gaussian_blur
 
 Array = NDArray[np.float32]
@@ -31,7 +31,7 @@ class Measures:
     edges: int
 
 
-def measure(pairs: Iterable[tuple[Bytes, Bytes]]) -> Measures:
+def measure_pairs(pairs: Iterable[tuple[Bytes, Bytes]]) -> Measures:
     """Measure pairs (shadow, clean), each (H, W, 3) of 8 bits and 256×256 by convention.
 
     Every pair has the same weight, however large its shadow; pairs without a measurable shadow are left out.
@@ -68,7 +68,7 @@ def histogram(values: Array, bins: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def log_ratio(shadow: Bytes, clean: Bytes) -> Array:
     """Natural log (H, W, 3) of shadow over clean in linear light, smoothed against noise and misalignment."""
-    below, above = (gaussian_blur(decode(view).astype(np.float32), 1.5) for view in (shadow, clean))
+    below, above = (gaussian_blur(decode_srgb(view).astype(np.float32), 1.5) for view in (shadow, clean))
     return np.log((below + 5e-4) / (above + 5e-4))
 
 

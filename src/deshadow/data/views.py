@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 from deshadow.data.augment import Augmentation, light_gains
 from deshadow.data.rng import Draws
-from deshadow.image.colour import encode, linear, luminance
+from deshadow.image.colour import linear_to_srgb, luminance, srgb_to_linear
 
 
 @dataclass(frozen=True)
@@ -78,14 +78,14 @@ def vary_light(picture: Tensor, draws: Draws, chosen: View = DEFAULT_VIEW) -> Te
     """(B, 3, H, W) sRGB in [0, 1] → the same in another light, as taken by another camera."""
     gains = light_gains(draws, Augmentation(exposure=chosen.exposure, balance=chosen.balance))
     gamma = torch.exp(chosen.gamma * draws.normal("view/gamma", 1, 1, 1).clamp(-2, 2))
-    light = linear(picture) * gains[:, :, None, None]
+    light = srgb_to_linear(picture) * gains[:, :, None, None]
     pale, grey = (
         draws.chance(f"view/{name}", 1, 1, 1, of=of)
         for name, of in zip(("pale", "grey"), chosen.faded, strict=True)
     )
     left = torch.where(pale, draws.uniform("view/left", 1, 1, 1), 1.0)
     light = torch.lerp(luminance(light), light, torch.where(grey, 0.0, left))
-    picture = encode(light).clamp_min(1e-4) ** gamma
+    picture = linear_to_srgb(light).clamp_min(1e-4) ** gamma
     strength = draws.uniform("view/noise", 1, 1, 1, high=12**0.5 * chosen.noise / 255)
     grain = draws.grain("view/grain", *picture.shape[-2:])[:3].transpose(0, 1)
     return (picture + strength.square() * (255 / (12**0.5 * chosen.noise)) * grain).clamp(0, 1)

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from deshadow.image.colour import decode, encode, from_lab, lab, quantise
+from deshadow.image.colour import decode_srgb, lab_to_srgb, linear_to_srgb, round_to_8_bits, srgb_to_lab
 from deshadow.image.filters import gaussian_blur
 from deshadow.image.morphology import dilate
 from deshadow.image.regions import label
@@ -11,18 +11,18 @@ from deshadow.image.regions import label
 Pixels = NDArray[np.uint8]
 
 
-def unchanged(picture: Pixels, mask: Pixels) -> Pixels:
+def copy_input(picture: Pixels, mask: Pixels) -> Pixels:
     """The picture itself."""
     return picture
 
 
-def region_gain(picture: Pixels, mask: Pixels) -> Pixels:
+def apply_region_gain(picture: Pixels, mask: Pixels) -> Pixels:
     """(H, W, 3), (H, W) → (H, W, 3): each shadow made as bright, channel by channel, as its surroundings.
 
     The gain is the ratio of the means, in linear light, of the lit pixels around a shadow and of those in it;
     it fades over the shadow's edge. A shadow with nothing lit around it is left as it is.
     """
-    light = decode(picture)
+    light = decode_srgb(picture)
     lit = mask == 0
     side = max(mask.shape)
     ring, edge = side // 16, side / 170
@@ -37,19 +37,19 @@ def region_gain(picture: Pixels, mask: Pixels) -> Pixels:
             gains[name] = np.maximum(light[around].mean(axis=0) / inside, 1.0)
     field = (gains[names] - 1).astype(np.float32)
     faded = np.stack([gaussian_blur(field[..., channel], edge) for channel in range(3)], axis=-1)
-    return quantise(encode(light * (1 + faded)))
+    return round_to_8_bits(linear_to_srgb(light * (1 + faded)))
 
 
-def statistics_transfer(picture: Pixels, mask: Pixels) -> Pixels:
+def transfer_statistics(picture: Pixels, mask: Pixels) -> Pixels:
     """(H, W, 3), (H, W) → (H, W, 3): LAB of the shadow with mean and spread of the rest (Reinhard 2001)."""
     inside = mask > 0
     if not inside.any() or inside.all():
         return picture
-    values = lab(picture)
+    values = srgb_to_lab(picture)
     shadow, rest = values[inside], values[~inside]
     spread = rest.std(axis=0) / np.maximum(shadow.std(axis=0), 1e-3)
     result = picture.copy()
-    result[inside] = from_lab((shadow - shadow.mean(axis=0)) * spread + rest.mean(axis=0))
+    result[inside] = lab_to_srgb((shadow - shadow.mean(axis=0)) * spread + rest.mean(axis=0))
     return result
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from deshadow.evaluation.methods import BASELINES, Method, baseline, from_folder
-from deshadow.evaluation.models import Latents, Sampling, network_output, network_outputs, photo_result
+from deshadow.evaluation.models import Latents, Sampling, run_network, run_network_batch, run_remover
 from deshadow.evaluation.options import DEFAULT_WEIGHTS, Comparison, LatentKind
 from deshadow.nn.config import ModelConfig, Sees
 from deshadow.nn.layout import Cost, model_cost
@@ -60,12 +60,12 @@ def _build_model(name: str, path_or_name: str, comparison: Comparison, steps: in
     remove_batch = None
     latents = None if comparison.latent == "own" else Latents(backend, comparison.latent)
     if comparison.mode == "network":
-        remove = network_output(backend, sampling, latents)
+        remove = run_network(backend, sampling, latents)
         note += _LATENT_NOTES[comparison.latent]
         if backend.device != "cpu" and not config.unconditional:
-            remove_batch = network_outputs(backend, sampling, latents)
+            remove_batch = run_network_batch(backend, sampling, latents)
     else:
-        remove, note = photo_result(backend, comparison.mode, sampling), f"{comparison.mode}: {note}"
+        remove, note = run_remover(backend, comparison.mode, sampling), f"{comparison.mode}: {note}"
     return Method(
         name,
         remove,

@@ -86,7 +86,7 @@ def summarise(evaluation: DetectorEvaluation) -> dict[str, Any]:
     }
 
 
-def as_json(evaluation: DetectorEvaluation, about: dict[str, Any]) -> str:
+def format_detection(evaluation: DetectorEvaluation, about: dict[str, Any]) -> str:
     """Everything that was measured, after what `about` says of the run."""
     found = {
         **about,
@@ -102,7 +102,7 @@ def as_json(evaluation: DetectorEvaluation, about: dict[str, Any]) -> str:
     return json.dumps(found, indent=1, allow_nan=False) + "\n"
 
 
-def show(evaluation: DetectorEvaluation) -> None:
+def print_detection(evaluation: DetectorEvaluation) -> None:
     """Print the figures, and the files that were left out."""
     console, found = Console(highlight=False, soft_wrap=True), summarise(evaluation)
     table = Table(title="256×256, threshold 0.5", box=None, padding=(0, 1, 0, 0), title_justify="left")

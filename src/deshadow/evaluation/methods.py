@@ -66,9 +66,9 @@ class Method:
 
 # Named as on the command line.
 BASELINES: Mapping[str, tuple[Callable[[Pixels, Pixels], Pixels], str]] = {
-    "input": (baselines.unchanged, "the picture as it came"),
-    "gain": (baselines.region_gain, "region gain with a feathered edge"),
-    "lab": (baselines.statistics_transfer, "LAB statistics transfer"),
+    "input": (baselines.copy_input, "the picture as it came"),
+    "gain": (baselines.apply_region_gain, "region gain with a feathered edge"),
+    "lab": (baselines.transfer_statistics, "LAB statistics transfer"),
 }
 
 

@@ -60,7 +60,7 @@ class Latents:
 
     def _encode(self, given: Input) -> FloatArray:
         latent = self.backend.encode(
-            *(pad_to_multiple(each, self.backend.config.stride) for each in network_input(given))
+            *(pad_to_multiple(each, self.backend.config.stride) for each in make_network_input(given))
         )
         assert isinstance(latent, np.ndarray)
         return latent[:, :, :SIDE, :SIDE]
@@ -88,7 +88,7 @@ def choose_other_scenes(samples: Sequence[Sample]) -> list[Sample]:
     return others
 
 
-def network_output(backend: Backend, sampling: Sampling, latents: Latents | None = None) -> Remove:
+def run_network(backend: Backend, sampling: Sampling, latents: Latents | None = None) -> Remove:
     """The network's own output, (256, 256, 3) of 8 bits, as the published protocol scores it.
 
     Every picture goes through the network by itself, with noise from the seed and its name.
@@ -98,8 +98,8 @@ def network_output(backend: Backend, sampling: Sampling, latents: Latents | None
     def remove(given: Input) -> Pixels:
         if not config.unconditional:
             return _sample(backend, sampling, latents, [given])[0]
-        picture, mask = network_input(given)
-        rng = generator(sampling.seed, given.name)
+        picture, mask = make_network_input(given)
+        rng = make_generator(sampling.seed, given.name)
         noisy: FloatArray = rng.standard_normal(picture.shape).astype(np.float32)
         denoise = condition(backend, picture, mask)
         times = config.schedule.times(sampling.steps)
@@ -110,8 +110,8 @@ def network_output(backend: Backend, sampling: Sampling, latents: Latents | None
     return remove
 
 
-def network_outputs(backend: Backend, sampling: Sampling, latents: Latents | None = None) -> RemoveBatch:
-    """`network_output` for up to `BATCH` pictures at once.
+def run_network_batch(backend: Backend, sampling: Sampling, latents: Latents | None = None) -> RemoveBatch:
+    """`run_network` for up to `BATCH` pictures at once.
 
     The noise of each picture is the same as by itself. All batches are filled up to one size, since runtimes
     sum batches of other sizes in another order: a result does not depend on the pictures beside it.
@@ -128,8 +128,8 @@ def _sample(
     backend: Backend, sampling: Sampling, latents: Latents | None, inputs: Sequence[Input]
 ) -> list[Pixels]:
     """The results (256, 256, 3) of all inputs, from one batch through the network."""
-    picture, mask = (np.concatenate(part) for part in zip(*map(network_input, inputs), strict=True))
-    noise = [generator(sampling.seed, each.name).standard_normal(picture.shape[1:]) for each in inputs]
+    picture, mask = (np.concatenate(part) for part in zip(*map(make_network_input, inputs), strict=True))
+    noise = [make_generator(sampling.seed, each.name).standard_normal(picture.shape[1:]) for each in inputs]
     latent = None
     if latents is not None:
         replaced = [latents.replace(each.name) for each in inputs]
@@ -151,7 +151,7 @@ def _to_levels(clean: Array) -> list[Pixels]:
     return [np.ascontiguousarray(each.transpose(1, 2, 0)) for each in levels]
 
 
-def network_input(given: Input) -> tuple[FloatArray, FloatArray]:
+def make_network_input(given: Input) -> tuple[FloatArray, FloatArray]:
     """Picture (1, 3, 256, 256) in [-1, 1] and mask (1, 1, 256, 256), dilated but for what is protected."""
     picture: FloatArray = bicubic(given.picture, SIDE, SIDE).transpose(2, 0, 1)[None] / np.float32(127.5) - 1
     own = nearest(given.mask, SIDE, SIDE)
@@ -163,7 +163,7 @@ def network_input(given: Input) -> tuple[FloatArray, FloatArray]:
     return picture, mask
 
 
-def photo_result(backend: Backend, mode: Literal["quick", "removal"], sampling: Sampling) -> Remove:
+def run_remover(backend: Backend, mode: Literal["quick", "removal"], sampling: Sampling) -> Remove:
     """The photo as `deshadow remove` writes it, at its own size; unchanged outside the reach of the mask."""
     remover = Remover(backend)
     options = RemovalOptions(mode=mode, steps=sampling.steps, sampler=sampling.sampler, seed=sampling.seed)
@@ -179,7 +179,7 @@ def photo_result(backend: Backend, mode: Literal["quick", "removal"], sampling: 
     return remove
 
 
-def generator(seed: int, name: str) -> np.random.Generator:
+def make_generator(seed: int, name: str) -> np.random.Generator:
     """Random numbers that belong to a picture, whichever pictures came before it."""
     digest = hashlib.sha256(name.encode()).digest()
     return np.random.default_rng([seed, int.from_bytes(digest[:8], "little")])

@@ -7,7 +7,7 @@ from typing import Literal
 
 from deshadow.removal.options import Solver
 
-Mode = Literal["network", "quick", "removal"]
+EvaluationMode = Literal["network", "quick", "removal"]
 """Which result is scored: the network's own output at 256 × 256, or a photo after one of the two modes."""
 MaskKind = Literal["given", "detected", "dilated", "eroded", "boxed"]
 """The set's own masks, detected ones, or its own degraded: by 8 pixels at 256 × 256, or to their box."""
@@ -28,7 +28,7 @@ class Comparison:
     """NAME=PATH, PATH, or the name of shipped weights."""
     results: Sequence[str] = ()
     """NAME=FOLDER, or FOLDER."""
-    mode: Mode = "network"
+    mode: EvaluationMode = "network"
     steps: Sequence[str] = ()
     """N for every model, or NAME=N for one."""
     sampler: Solver = "ddim"

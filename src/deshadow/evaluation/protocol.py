@@ -21,7 +21,7 @@ from deshadow.system.progress import track
 
 Pixels = NDArray[np.uint8]
 Perceptual = Callable[[Pixels, Pixels], float]
-Outcome = TypeVar("Outcome")
+Scored = TypeVar("Scored")
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ def score_result(
     return Shown(scored, triplet, native)
 
 
-def choose(pairs: PairSet, limit: int | None) -> tuple[Sample, ...]:
+def choose_samples(pairs: PairSet, limit: int | None) -> tuple[Sample, ...]:
     """All samples of a set, or at most `limit` of them, evenly spaced over it."""
     if limit is None:
         return pairs.samples
@@ -232,7 +232,7 @@ def _score_batches(
         )
 
 
-def _or_problem(sample: Sample, work: Callable[[], Outcome]) -> Outcome | Problem:
+def _or_problem(sample: Sample, work: Callable[[], Scored]) -> Scored | Problem:
     try:
         return work()
     except ValueError as error:

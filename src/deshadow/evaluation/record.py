@@ -22,9 +22,9 @@ def as_dict(evaluation: Evaluation) -> dict[str, Any]:
         "regions": {name: none_for_nan(asdict(region)) for name, region in pool(small).items()},
         "regions_native": {name: none_for_nan(asdict(region)) for name, region in pool(native).items()},
         **_gradients(small, native),
-        "counts": counts(evaluation),
+        "counts": count_unusual(evaluation),
         "parameters": evaluation.method.parameters,
-        **none_for_nan({"seconds_per_picture": seconds(evaluation)}),
+        **none_for_nan({"seconds_per_picture": median_seconds(evaluation)}),
     }
     if instances:
         found["instances"] = none_for_nan(
@@ -38,7 +38,7 @@ def as_dict(evaluation: Evaluation) -> dict[str, Any]:
     }
 
 
-def as_json(evaluations: Sequence[Evaluation], about: Mapping[str, Any]) -> str:
+def format_evaluations(evaluations: Sequence[Evaluation], about: Mapping[str, Any]) -> str:
     """The figures of one method at the top level, or those of several under `methods`, as JSON."""
     methods = [as_dict(evaluation) for evaluation in evaluations]
     if len(methods) == 1:
@@ -47,7 +47,7 @@ def as_json(evaluations: Sequence[Evaluation], about: Mapping[str, Any]) -> str:
     return json.dumps({**about, "images": images, "methods": methods}, indent=1, allow_nan=False) + "\n"
 
 
-def counts(evaluation: Evaluation) -> dict[str, int]:
+def count_unusual(evaluation: Evaluation) -> dict[str, int]:
     """Numbers of pictures out of the ordinary; docs/evaluating.md says how each kind is scored."""
     pictures = evaluation.pictures
     return {
@@ -59,7 +59,7 @@ def counts(evaluation: Evaluation) -> dict[str, int]:
     }
 
 
-def seconds(evaluation: Evaluation) -> float:
+def median_seconds(evaluation: Evaluation) -> float:
     """The median time of a picture, which a slow first one does not change."""
     if not evaluation.method.timed:
         return math.nan

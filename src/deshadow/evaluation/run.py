@@ -12,8 +12,8 @@ from deshadow.evaluation.degraded_masks import degrade_mask
 from deshadow.evaluation.methods import MaskSource, with_masks
 from deshadow.evaluation.options import DEFAULT_DETECTOR, Comparison, MaskKind, Outputs
 from deshadow.evaluation.perceptual import lpips_distance
-from deshadow.evaluation.protocol import Evaluation, choose, evaluate
-from deshadow.evaluation.record import as_json
+from deshadow.evaluation.protocol import Evaluation, choose_samples, evaluate
+from deshadow.evaluation.record import format_evaluations
 from deshadow.evaluation.report.page import draw_page
 from deshadow.runtime.open import open_detector
 from deshadow.system.files import write_whole
@@ -49,7 +49,7 @@ def run(
         masks = _mask_source(mask, detector, comparison.device)
         methods = [with_masks(method, masks, f"{mask} masks") for method in methods]
     pairs = find(folder, split, skip_problems=True)
-    samples = choose(pairs, limit)
+    samples = choose_samples(pairs, limit)
     evaluations = []
     for method in methods:
         found = evaluate(
@@ -87,12 +87,12 @@ def run_detector(
     _check(folder, outputs)
     opened = open_detector(detector, device)
     pairs = find(folder, split, skip_problems=True)
-    found = detectors.evaluate_detector(opened, choose(pairs, limit))
+    found = detectors.evaluate_detector(opened, choose_samples(pairs, limit))
     found = replace(found, problems=(*pairs.problems, *found.problems))
     if outputs.json:
         outputs.json.parent.mkdir(parents=True, exist_ok=True)
         about = _about(pairs, split) | {"detector": Path(detector).stem}
-        write_whole(outputs.json, detectors.as_json(found, about).encode())
+        write_whole(outputs.json, detectors.format_detection(found, about).encode())
     return found
 
 
@@ -117,7 +117,7 @@ def _write(
             "seed": comparison.seed,
         }
         outputs.json.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(outputs.json, as_json(evaluations, about).encode())
+        write_whole(outputs.json, format_evaluations(evaluations, about).encode())
     if outputs.report:
         title = pairs.folder.resolve().name + (f", {split}" if split else "")
         title += f", {mask} masks" if mask != "given" else ""

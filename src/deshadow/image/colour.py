@@ -36,13 +36,13 @@ def _where(condition: Any, chosen: Array, other: Array) -> Array:
     return chosen.where(condition, other)
 
 
-def linear(values: Array) -> Array:
+def srgb_to_linear(values: Array) -> Array:
     """sRGB in [0, 1] → linear light in [0, 1], of the same shape and type; values beyond are clipped."""
     values = values.clip(0, 1)
     return _where(values > 0.04045, ((values + 0.055) / 1.055) ** 2.4, values / 12.92)
 
 
-def encode(light: Array) -> Array:
+def linear_to_srgb(light: Array) -> Array:
     """Linear light → sRGB in [0, 1], of the same shape and type; light beyond [0, 1] is clipped."""
     light = light.clip(0, 1)
     # Without the lower bound the root would have an infinite gradient at black.
@@ -50,22 +50,22 @@ def encode(light: Array) -> Array:
 
 
 # Tables of the 256 codes of 8 bits: a look-up is much faster than a power.
-_LIGHT = linear(np.arange(256) / 255)
+_LIGHT = srgb_to_linear(np.arange(256) / 255)
 _LUMINANCES = [(weight * _LIGHT).astype(np.float32) for weight in LUMINANCE]
 _RELATIVE_TABLES = XYZ_FROM_RGB[:, :, None] / WHITE[:, None, None] * _LIGHT
 
 
-def decode(picture: Array) -> Array:
+def decode_srgb(picture: Array) -> Array:
     """8-bit sRGB of any shape → linear light in [0, 1]: float64 in numpy, float32 in torch."""
     if isinstance(picture, np.ndarray):
         light: NDArray[np.float64] = _LIGHT[picture]
         return light
     import torch
 
-    return linear(torch.arange(256, device=picture.device) / 255)[picture.int()]
+    return srgb_to_linear(torch.arange(256, device=picture.device) / 255)[picture.int()]
 
 
-def quantise(values: Array) -> Array:
+def round_to_8_bits(values: Array) -> Array:
     """[0, 1] → 8 bits, rounded to the nearest code; values beyond are clipped."""
     codes = (values * 255 + 0.5).clip(0, 255.5)
     return codes.astype(np.uint8) if isinstance(codes, np.ndarray) else codes.byte()
@@ -86,7 +86,7 @@ def decode_luminance(picture: NDArray[np.uint8]) -> NDArray[np.float32]:
     return light
 
 
-def lab(picture: Array) -> Array:
+def srgb_to_lab(picture: Array) -> Array:
     """sRGB → LAB, L from 0 to 100: (…, 3) of 8 bits in numpy, (B, 3, H, W) in [0, 1] in torch."""
     if isinstance(picture, np.ndarray):
         codes = [np.ascontiguousarray(picture[..., channel]) for channel in range(3)]
@@ -94,18 +94,18 @@ def lab(picture: Array) -> Array:
         return np.stack(_lab_from_xyz(*xyz), axis=-1)
     import torch
 
-    red, green, blue = linear(picture).unbind(1)
+    red, green, blue = srgb_to_linear(picture).unbind(1)
     # Sums, not a product of matrices: that would be done in half precision where a network is trained.
     return torch.stack(_lab_from_xyz(*(r * red + g * green + b * blue for r, g, b in _RELATIVE_XYZ)), dim=1)
 
 
-def from_lab(values: NDArray[np.float64]) -> NDArray[np.uint8]:
+def lab_to_srgb(values: NDArray[np.float64]) -> NDArray[np.uint8]:
     """(…, 3) LAB → (…, 3) 8-bit sRGB; colours beyond the gamut are clipped."""
     middle = (values[..., 0] + 16) / 116
     blue = np.maximum(middle - values[..., 2] / 200, 0)  # as scikit-image does: Z is not negative
     roots = np.stack([middle + values[..., 1] / 500, middle, blue], axis=-1)
     relative = np.where(roots > 0.2068966, roots**3, (roots - _OFFSET) / _SLOPE)
-    return quantise(encode(np.einsum("...c,rc->...r", relative * WHITE, _RGB_FROM_XYZ)))
+    return round_to_8_bits(linear_to_srgb(np.einsum("...c,rc->...r", relative * WHITE, _RGB_FROM_XYZ)))
 
 
 def _lab_from_xyz(x: Array, y: Array, z: Array) -> list[Array]:

@@ -73,7 +73,7 @@ def draw_sheet(
     return sheet
 
 
-def fit(image: Image.Image, side: int) -> Image.Image:
+def shrink_to_fit(image: Image.Image, side: int) -> Image.Image:
     """The picture with its longer side at most `side` pixels; never larger than it was."""
     scale = side / max(image.size)
     if scale >= 1:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from deshadow.image.colour import lab
+from deshadow.image.colour import srgb_to_lab
 from deshadow.metrics.ssim import ssim
 
 Pixels = NDArray[np.uint8]
@@ -76,7 +76,7 @@ class InstanceScore(NamedTuple):
 
 def score(result: Pixels, truth: Pixels, inside: Mask) -> Scores:
     """(H, W, 3), (H, W, 3), (H, W) → the figures of each region, `inside` being the shadow."""
-    lab_result, lab_truth = lab(result), lab(truth)
+    lab_result, lab_truth = srgb_to_lab(result), srgb_to_lab(truth)
     difference = lab_result - lab_truth
     levels = ((result.astype(np.int32) - truth) ** 2).sum(axis=-1)
     similarity = ssim(result, truth, inside)._asdict()
@@ -127,7 +127,9 @@ def lab_difference(one: Pixels, other: Pixels, region: Mask) -> float:
     """(H, W, 3), (H, W, 3), (H, W) → mean absolute LAB difference in a region; nan where it is empty."""
     if not region.any():
         return math.nan
-    return float(np.abs(lab(one[region][None]) - lab(other[region][None])).sum() / region.sum())
+    return float(
+        np.abs(srgb_to_lab(one[region][None]) - srgb_to_lab(other[region][None])).sum() / region.sum()
+    )
 
 
 def score_instance(

@@ -218,7 +218,7 @@ def _foreign(error: Exception) -> str:
     return f"not a model configuration of this version of deshadow ({error})"
 
 
-def preset(name: str) -> ModelConfig:
+def find_preset(name: str) -> ModelConfig:
     """The configuration of that name."""
     if name not in PRESETS:
         raise ValueError(f"unknown preset {name!r}: choose from {', '.join(PRESETS)}")
@@ -233,17 +233,17 @@ def find_config(name: str) -> Config:
     return known[name]
 
 
-def palette(config: ModelConfig) -> ModelConfig:
+def make_palette(config: ModelConfig) -> ModelConfig:
     """Palette (Saharia et al. 2022) with the denoiser of this configuration: it sees the picture alone."""
     return replace(config, guidance="none", fusion="none", predicts="noise", sees="picture")
 
 
-def unconditional(config: ModelConfig) -> ModelConfig:
+def make_unconditional(config: ModelConfig) -> ModelConfig:
     """The unconditional model of RePaint (Lugmayr et al. 2022) with the denoiser of this configuration."""
     return replace(config, guidance="none", fusion="none", predicts="noise", sees="nothing")
 
 
-def describe(config: Config) -> str:
+def describe_config(config: Config) -> str:
     """The name of the preset that this is or that it varies, or its size."""
     if isinstance(config, DetectorConfig):
         names = [f"preset {name!r}" for name, known in DETECTORS.items() if known == config]

@@ -20,7 +20,7 @@ class Block(NamedTuple):
     """Whether a skip connection from the way down is concatenated to its input."""
 
 
-class Layout(NamedTuple):
+class UNetLayout(NamedTuple):
     """The blocks of a U-Net after Dhariwal and Nichol, in the order in which they run."""
 
     down: tuple[Block, ...]
@@ -28,7 +28,7 @@ class Layout(NamedTuple):
     up: tuple[Block, ...]
 
 
-def layout(shape: UNetShape) -> Layout:
+def lay_out_unet(shape: UNetShape) -> UNetLayout:
     """The blocks of a U-Net of this shape."""
     last = len(shape.multipliers) - 1
     channels = shape.channels(0)
@@ -50,7 +50,7 @@ def layout(shape: UNetShape) -> Layout:
             channels = width
         if level > 0:
             up.append(Block(channels, channels, level - 1, "up"))
-    return Layout(tuple(down), middle, tuple(up))
+    return UNetLayout(tuple(down), middle, tuple(up))
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def model_cost(config: ModelConfig, height: int, width: int) -> dict[str, Cost]:
         parts["fusion"] = _mlp(NOISE_PATCH, shape.embedding, height, width)
     elif config.fusion == "map":
         parts["fusion"] = _mlp(shape.fold, shape.base, height, width)
-        for block in chain(*layout(shape)):
+        for block in chain(*lay_out_unet(shape)):
             scale = shape.fold * 2**block.level
             parts["fusion"] += _linear(shape.base, block.outputs, (height // scale) * (width // scale))
     return parts
@@ -94,7 +94,7 @@ def unet_cost(shape: UNetShape, inputs: int, outputs: int, embedding: int, heigh
     pixels = (height // shape.fold) * (width // shape.fold)
     first, area = shape.channels(0), shape.fold**2
     total = _conv3(inputs * area, first, pixels) + _norm(first) + _conv3(first, outputs * area, pixels)
-    for block in chain(*layout(shape)):
+    for block in chain(*lay_out_unet(shape)):
         total += block_cost(block, embedding, pixels // 4**block.level)
     return total
 

@@ -5,7 +5,7 @@ from torch.nn import functional as F
 
 from deshadow.nn.blocks import Attention, Modulation, Norm, Residual, zero_init
 from deshadow.nn.config import UNetShape
-from deshadow.nn.layout import Block, layout
+from deshadow.nn.layout import Block, lay_out_unet
 
 
 class UNet(nn.Module):
@@ -26,7 +26,7 @@ class UNet(nn.Module):
         area, first = shape.fold**2, shape.channels(0)
         down, middle, up = (
             nn.ModuleList(UNetBlock(block, shape, embedding, map_channels) for block in part)
-            for part in layout(shape)
+            for part in lay_out_unet(shape)
         )
         self.stem = nn.Conv2d(inputs * area, first, 3, padding=1)
         self.down, self.middle, self.up = down, middle, up

@@ -2,7 +2,7 @@
 
 from deshadow.photo.formats import format_of
 from deshadow.photo.photo import Photo
-from deshadow.photo.reading import read, read_image
+from deshadow.photo.reading import read_image, read_photo
 from deshadow.photo.writing import encode_photo, to_pil
 
-__all__ = ["Photo", "encode_photo", "format_of", "read", "read_image", "to_pil"]
+__all__ = ["Photo", "encode_photo", "format_of", "read_image", "read_photo", "to_pil"]

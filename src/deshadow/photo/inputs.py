@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from deshadow.photo import Photo, encode_photo, read, read_image, to_pil
+from deshadow.photo import Photo, encode_photo, read_image, read_photo, to_pil
 from deshadow.photo.profile import open_profile
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def open_picture(image: Any) -> OpenedImage:
     if isinstance(image, bytes | bytearray | memoryview):
         return _open_bytes(bytes(image))
     if isinstance(image, str | Path):
-        photo = read(Path(image))
+        photo = read_photo(Path(image))
         return OpenedImage((photo.pixels,), lambda changes: to_pil(_composite(photo, changes[0])))
     if isinstance(image, Image.Image):
         return _open_image(image)
@@ -68,9 +68,9 @@ def open_mask(mask: Any, pictures: int = 1) -> tuple[NDArray[Any], ...]:
     if isinstance(mask, np.ndarray):
         return (mask,)
     if isinstance(mask, bytes | bytearray | memoryview):
-        photo = read(bytes(mask), "the mask")
+        photo = read_photo(bytes(mask), "the mask")
     elif isinstance(mask, str | Path):
-        photo = read(Path(mask))
+        photo = read_photo(Path(mask))
     elif isinstance(mask, Image.Image):
         photo = read_image(mask)
     else:
@@ -104,7 +104,7 @@ def _composite(photo: Photo, change: Change | None) -> Photo:
 
 
 def _open_bytes(data: bytes) -> OpenedImage:
-    photo = read(data)
+    photo = read_photo(data)
 
     def finish(changes: Sequence[Change | None]) -> bytes:
         return data if changes[0] is None else encode_photo(photo.composite(*changes[0]))

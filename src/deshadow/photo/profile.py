@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageCms
 
-from deshadow.image.colour import LUMINANCE, linear
+from deshadow.image.colour import LUMINANCE, srgb_to_linear
 
 Floats = NDArray[np.float32]
 _GRID = 65535
@@ -203,7 +203,7 @@ def _encode(light: Floats) -> Floats:
 
 @lru_cache(maxsize=1)
 def _srgb_table() -> Floats:
-    return linear(np.arange(_GRID + 1) / _GRID).astype(np.float32)
+    return srgb_to_linear(np.arange(_GRID + 1) / _GRID).astype(np.float32)
 
 
 @lru_cache(maxsize=1)

@@ -22,7 +22,7 @@ _XMP_CHUNK = b"XML:com.adobe.xmp\0"
 _LONG_XMP = b"http://ns.adobe.com/xmp/extension/\0"
 
 
-def read(source: bytes | Path, name: str = "") -> Photo:
+def read_photo(source: bytes | Path, name: str = "") -> Photo:
     """Read a photo from its bytes or its path; `name` is its name in error messages."""
     name = name or (str(source) if isinstance(source, Path) else "the photo")
     data = source if isinstance(source, bytes) else _bytes_of(source)

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from deshadow.image.colour import linear
+from deshadow.image.colour import srgb_to_linear
 from deshadow.image.filters import Field, box_filter
 from deshadow.image.morphology import dilate
 from deshadow.removal.relighting import Relighting, log_luminance
@@ -36,7 +36,7 @@ def balance_colour(
 
     `protected` (h, w) are other shadows; they stay dark, so their colours are not compared.
     """
-    before = linear(shadow)
+    before = srgb_to_linear(shadow)
     log_gain = relighting.slope * log_luminance(before)[..., None] + relighting.level
     inside = mask > 0.5
     cast = measure_cast(before * np.exp(log_gain) + relighting.lift, inside, protected)

@@ -11,13 +11,13 @@ from threading import Event
 import numpy as np
 from PIL import Image
 
-from deshadow.photo import Photo, encode_photo, format_of, read
+from deshadow.photo import Photo, encode_photo, format_of, read_photo
 from deshadow.photo.inputs import open_mask
 from deshadow.photo.writing import written_format
 from deshadow.removal import sheets
 from deshadow.removal.modes import Progress
 from deshadow.removal.options import RemovalOptions
-from deshadow.removal.outcomes import Outcome, measure_residual
+from deshadow.removal.outcomes import Outcome, measure_compression_loss
 from deshadow.removal.remover import RemovalResult, Remover, WeightsError
 from deshadow.removal.tasks import STREAM, PhotoTask, check_outputs, make_folder
 from deshadow.system.files import silence_stderr, write_output
@@ -120,7 +120,7 @@ def process_photo(
     began = time.monotonic()
     data = task.photo.read_bytes() if task.photo else sys.stdin.buffer.read()
     with silence_stderr(request.workers == 1):  # libtiff prints messages of its own
-        photo = read(data, task.name)
+        photo = read_photo(data, task.name)
         mask = None if task.mask is None else open_mask(task.mask)[0]
     selection = None
     if mask is not None or request.variants > 1:  # otherwise selected while the networks are opened
@@ -148,13 +148,13 @@ def process_photo(
                 known,
                 shadow_share=float((found.mask > 0.5).mean()),
                 touched_share=float((found.weight > 0).mean()),
-                residual=measure_residual(photo, encoded, kind, found.weight),
+                compression_loss=measure_compression_loss(photo, encoded, kind, found.weight),
             )
             written += _write_extras(task, request, photo, result, found)
         if request.variants > 1:
-            views.append((f"seed {seeded.seed}", sheets.downscale(result.pixels, 480)))
+            views.append((f"seed {seeded.seed}", sheets.shrink_picture(result.pixels, 480)))
     if views:
-        views.insert(0, ("before", sheets.downscale(photo.pixels, 480)))
+        views.insert(0, ("before", sheets.shrink_picture(photo.pixels, 480)))
         written.append(_write(task.beside("sheet.png"), sheets.encode_image(sheets.draw_variants(views))))
     return replace(known, outputs=tuple(written), seconds=time.monotonic() - began)
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from deshadow.image.colour import linear
+from deshadow.image.colour import srgb_to_linear
 from deshadow.image.filters import Field, Upsampled, fit_local_lines, fit_within, resize
 from deshadow.removal.relighting import log_luminance
 from deshadow.runtime.backend import Detector
 
-SEEN = 512
+DETECTOR_SIDE = 512
 """Longer side of the picture that the detector sees."""
 _RADIUS = 2
 _FLAT = 0.02
@@ -21,17 +21,17 @@ def detect_shadows(detector: Detector, pixels: Field) -> Field:
     (local lines that give the probability from the luminance).
     """
     height, width = pixels.shape[:2]
-    small = resize(pixels, *fit_within((height, width), SEEN)).clip(0, 1)
+    small = resize(pixels, *fit_within((height, width), DETECTOR_SIDE)).clip(0, 1)
     seen = np.ascontiguousarray(small.transpose(2, 0, 1)[None] * 2 - 1, np.float32)
     found: Field = np.asarray(detector(seen)[0, 0], np.float32)
     if found.shape == (height, width):
         return found.clip(0, 1)
-    fits = fit_local_lines(log_luminance(linear(small)), found, _RADIUS, _FLAT)
+    fits = fit_local_lines(log_luminance(srgb_to_linear(small)), found, _RADIUS, _FLAT)
     large = Upsampled(np.stack(fits, axis=-1), height, width)
     result = np.empty((height, width), np.float32)
     step = max(1, _STRIP // width)
     for top in range(0, height, step):
         rows = slice(top, min(top + step, height))
         slope, offset = np.moveaxis(large.rows(rows), -1, 0)
-        result[rows] = (slope * log_luminance(linear(pixels[rows])) + offset).clip(0, 1)
+        result[rows] = (slope * log_luminance(srgb_to_linear(pixels[rows])) + offset).clip(0, 1)
     return result

@@ -11,7 +11,7 @@ from deshadow.image.filters import Field, fit_within
 from deshadow.removal import reach, windows
 from deshadow.removal.balance import balance_colour
 from deshadow.removal.options import RemovalOptions, Solver
-from deshadow.removal.reach import SEEN
+from deshadow.removal.reach import NETWORK_SIDE
 from deshadow.removal.relighting import Relighting, apply_strength, downscale
 from deshadow.removal.selection import Selection
 from deshadow.runtime.backend import Backend, condition
@@ -44,9 +44,9 @@ def quick(
     backend: Backend, pixels: Field, selection: Selection, weight: Field, options: RemovalOptions
 ) -> Field:
     """(H, W, 3): the photo relit by what the network makes of all of it, downscaled."""
-    height, width = fit_within(pixels.shape[:2], SEEN)
+    height, width = fit_within(pixels.shape[:2], NETWORK_SIDE)
     shadow = downscale(pixels, height, width)
-    mask = reach.network_mask(selection, options.dilate, height, width)
+    mask = reach.make_network_mask(selection, options.dilate, height, width)
     picture = np.ascontiguousarray((shadow * 2 - 1).transpose(2, 0, 1)[None])
     denoise = condition(backend, picture, mask[None, None])
     noise = np.random.default_rng(options.seed).standard_normal(picture.shape).astype(np.float32)
@@ -54,8 +54,8 @@ def quick(
     found = sample(denoise, noise, backend.config.schedule, steps=options.steps, sampler=sampler)
     clean = ((found[0].transpose(1, 2, 0) + 1) / 2).clip(0, 1)
     relighting = Relighting.fit(shadow, clean, downscale(weight, height, width))
-    inside = reach.network_mask(selection, 0, height, width)
-    protected = reach.network_protected(selection, height, width)
+    inside = reach.make_network_mask(selection, 0, height, width)
+    protected = reach.downscale_protected(selection, height, width)
     return balance_colour(relighting, shadow, inside, protected).apply(pixels, weight)
 
 
@@ -71,7 +71,7 @@ def removal(
     """(H, W, 3): the result of Quick, refined by windows over the shadow that each start from it."""
     height, width = fit_within(pixels.shape[:2], WINDOWED)
     shadow, start, seen = (downscale(field, height, width) for field in (pixels, relit, weight))
-    mask = reach.network_mask(selection, options.dilate, height, width)
+    mask = reach.make_network_mask(selection, options.dilate, height, width)
     start = composite(shadow, start, seen)
     places = windows.lay_out(seen)
 

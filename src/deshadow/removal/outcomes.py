@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deshadow import __version__
-from deshadow.photo import Photo, read
+from deshadow.photo import Photo, read_photo
 from deshadow.photo.formats import FORMATS
 from deshadow.removal.options import RemovalOptions
 
-State = Literal["done", "no shadow", "skipped", "failed"]
+PhotoState = Literal["done", "no shadow", "skipped", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
-class Residual:
+class CompressionLoss:
     """How much a lossy format changed the pixels outside the removal, in levels of 255."""
 
     mean: float
@@ -29,7 +29,7 @@ class Outcome:
     """What happened to one photo."""
 
     photo: str
-    state: State
+    state: PhotoState
     outputs: tuple[str, ...] = ()
     error: str = ""
     width: int = 0
@@ -39,17 +39,19 @@ class Outcome:
     """Share of the photo's pixels in the mask that was used."""
     touched_share: float = 0.0
     """Share of the photo's pixels that the removal may change: their weight is above 0."""
-    residual: Residual | None = None
+    compression_loss: CompressionLoss | None = None
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
     """Sentences for the user, such as that only the first page was read."""
 
 
-def measure_residual(photo: Photo, encoded: bytes, kind: str, weight: NDArray[np.float32]) -> Residual | None:
+def measure_compression_loss(
+    photo: Photo, encoded: bytes, kind: str, weight: NDArray[np.float32]
+) -> CompressionLoss | None:
     """How much the written file differs from the photo where the weight is 0; None for a lossless format."""
     if FORMATS[kind].lossless:
         return None
-    again = read(encoded)
+    again = read_photo(encoded)
     if again.codes.shape != photo.codes.shape:  # grey or CMYK was converted
         return None
     scale = np.float32(255 / photo.top)
@@ -63,7 +65,7 @@ def measure_residual(photo: Photo, encoded: bytes, kind: str, weight: NDArray[np
         difference = np.abs(before * scale - after * np.float32(255 / again.top))
         total += float(difference.sum(dtype=np.float64))
         most = max(most, float(difference.max(initial=0)))
-    return Residual(total / (int(outside.sum()) * photo.codes.shape[2]), most)
+    return CompressionLoss(total / (int(outside.sum()) * photo.codes.shape[2]), most)
 
 
 def format_report(outcomes: Sequence[Outcome], options: RemovalOptions) -> str:

@@ -9,7 +9,7 @@ from deshadow.image.filters import Field, box_filter, fit_within, resize
 from deshadow.removal.masks import Mask
 from deshadow.removal.selection import Selection
 
-SEEN = 512
+NETWORK_SIDE = 512
 """Longer side of the picture that the network sees at once."""
 _SIDE = 256
 """Shorter side of the picture in whose pixels `dilate` and `feather` are measured, as in the paper."""
@@ -22,7 +22,7 @@ def weigh(selection: Selection, dilate: int, feather: float) -> Field:
     protected is 0.
     """
     height, width = selection.mask.shape
-    small = fit_within((height, width), SEEN)
+    small = fit_within((height, width), NETWORK_SIDE)
     seen = resize(selection.mask, *small, Image.Resampling.BOX).clip(0, 1)
     wide = morphology.dilate(seen, _radius(dilate, *small))
     radius = round(feather * measure_scale(*small))
@@ -42,18 +42,18 @@ def weigh(selection: Selection, dilate: int, feather: float) -> Field:
     return weight
 
 
-def network_mask(selection: Selection, dilate: int, height: int, width: int) -> Mask:
+def make_network_mask(selection: Selection, dilate: int, height: int, width: int) -> Mask:
     """(height, width): the mask that the network sees at this size, 0 in what is protected.
 
     It is dilated as in training: `dilate` is in pixels of a picture whose shorter side is 256.
     """
     small = resize(selection.mask, height, width, Image.Resampling.BOX).clip(0, 1)
     mask = morphology.dilate(small, _radius(dilate, height, width))
-    protected = network_protected(selection, height, width)
+    protected = downscale_protected(selection, height, width)
     return mask if protected is None else np.where(protected, np.float32(0), mask)
 
 
-def network_protected(selection: Selection, height: int, width: int) -> NDArray[np.bool_] | None:
+def downscale_protected(selection: Selection, height: int, width: int) -> NDArray[np.bool_] | None:
     """(height, width): what is protected, at the size that the network sees."""
     if selection.protected is None:
         return None

@@ -10,7 +10,7 @@ from typing import Self
 
 import numpy as np
 
-from deshadow.image.colour import LUMINANCE, encode, linear
+from deshadow.image.colour import LUMINANCE, linear_to_srgb, srgb_to_linear
 from deshadow.image.filters import (
     Field,
     Upsampled,
@@ -65,7 +65,7 @@ class Relighting:
 
         Where `weight` (h, w) is 0 the relighting changes nothing.
         """
-        before, after = linear(shadow), linear(clean)
+        before, after = srgb_to_linear(shadow), srgb_to_linear(clean)
         log_gain = estimate_gain(before, after, weight)
         guide = log_luminance(before)
         slope, level = fit_edges(guide, log_gain)
@@ -90,10 +90,10 @@ class Relighting:
             if not touched.any():
                 continue
             slope, level, lift = np.split(large.rows(strip, across)[touched], 3, axis=1)
-            before = linear(result[strip, across][touched])
+            before = srgb_to_linear(result[strip, across][touched])
             guide = log_luminance(before)[:, None]
             after = before * np.exp((slope * guide + level).clip(-1, _MOST)) + lift
-            result[strip, across][touched] = encode(after.astype(np.float32, copy=False))
+            result[strip, across][touched] = linear_to_srgb(after.astype(np.float32, copy=False))
         return result
 
 
@@ -156,8 +156,8 @@ def apply_strength(pixels: Field, relit: Field, strength: float) -> Field:
     for top in range(0, len(pixels), step):
         strip = slice(top, top + step)
         touched = (relit[strip] != pixels[strip]).any(axis=2)
-        before, after = (linear(field[strip][touched]) for field in (pixels, relit))
-        result[strip][touched] = encode(before + np.float32(strength) * (after - before))
+        before, after = (srgb_to_linear(field[strip][touched]) for field in (pixels, relit))
+        result[strip][touched] = linear_to_srgb(before + np.float32(strength) * (after - before))
     return result
 
 

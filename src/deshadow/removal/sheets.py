@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
-from deshadow.image.sheets import Card, draw_sheet, fade_outside, fit, outline
+from deshadow.image.sheets import Card, draw_sheet, fade_outside, outline, shrink_to_fit
 from deshadow.photo import encode_photo, read_image
 
 Floats = NDArray[np.float32]
@@ -21,12 +21,14 @@ _QUALITY = 92  # of lossy formats
 
 def draw_comparison(before: Floats, after: Floats) -> Image.Image:
     """(H, W, 3) twice, sRGB in [0, 1] → both side by side, downscaled for a screen."""
-    return draw_sheet([Card([downscale(picture, _SIDE) for picture in (before, after)])], margin=0, gap=_GAP)
+    return draw_sheet(
+        [Card([shrink_picture(picture, _SIDE) for picture in (before, after)])], margin=0, gap=_GAP
+    )
 
 
 def draw_variants(pictures: Sequence[tuple[str, Image.Image]]) -> Image.Image:
     """Pictures with a caption under each, in rows."""
-    cards = [Card([fit(picture, _TILE)], caption) for caption, picture in pictures]
+    cards = [Card([shrink_to_fit(picture, _TILE)], caption) for caption, picture in pictures]
     return draw_sheet(cards, columns=3, margin=_GAP)
 
 
@@ -51,9 +53,9 @@ def draw_overlay(picture: Floats, labels: Labels) -> Image.Image:
     return drawn
 
 
-def downscale(picture: Floats, side: int) -> Image.Image:
+def shrink_picture(picture: Floats, side: int) -> Image.Image:
     """(H, W, 3) sRGB in [0, 1] → a picture of at most `side` pixels along its longer side."""
-    return fit(Image.fromarray(_codes(picture)), side)
+    return shrink_to_fit(Image.fromarray(_codes(picture)), side)
 
 
 def encode_image(image: Image.Image, kind: str = "PNG") -> bytes:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as serialise
 
-from deshadow.nn.config import Config, DetectorConfig, ModelConfig, config_from_json, describe
+from deshadow.nn.config import Config, DetectorConfig, ModelConfig, config_from_json, describe_config
 from deshadow.runtime.quantise import dequantise, quantise
 from deshadow.system.files import write_whole
 
@@ -48,7 +48,7 @@ class Place(NamedTuple):
     length: int
 
 
-def save(
+def save_model(
     path: Path,
     model: "LFGDiffusion | ShadowDetector",
     *,
@@ -59,7 +59,7 @@ def save(
     tensors = {name: tensor.detach().cpu().numpy() for name, tensor in model.state_dict().items()}
     if half:
         tensors = {name: _to_half(name, tensor) for name, tensor in tensors.items()}
-    write(path, model.config, tensors, notes)
+    write_checkpoint(path, model.config, tensors, notes)
 
 
 def compress(path_or_name: str | Path, output: Path) -> Path:
@@ -69,12 +69,12 @@ def compress(path_or_name: str | Path, output: Path) -> Path:
         raise ValueError(f"{output} is the checkpoint itself: name another file")
     if output.suffix != SUFFIX:
         raise ValueError(f"{output} must end in {SUFFIX}")
-    found = read(path)
-    write(output, found.config, quantise(found.tensors), found.notes)
+    found = read_checkpoint(path)
+    write_checkpoint(output, found.config, quantise(found.tensors), found.notes)
     return output
 
 
-def load(path_or_name: str | Path, *, expect: ModelConfig | None = None) -> "LFGDiffusion":
+def load_remover(path_or_name: str | Path, *, expect: ModelConfig | None = None) -> "LFGDiffusion":
     """The model in a file or in the shipped weights of that name, in float32 on the CPU, ready to use.
 
     `expect` refuses a checkpoint of another configuration before anything is built.
@@ -82,18 +82,18 @@ def load(path_or_name: str | Path, *, expect: ModelConfig | None = None) -> "LFG
     from deshadow.nn.lfg import LFGDiffusion
 
     path = locate(path_or_name)
-    found = read(path)
+    found = read_checkpoint(path)
     config = remover_config(path, found.config)
     _expect(path, config, expect)
     return _fill(LFGDiffusion(config), path, found.tensors)
 
 
 def load_detector(path_or_name: str | Path, *, expect: DetectorConfig | None = None) -> "ShadowDetector":
-    """As `load`, for a detector."""
+    """As `load_remover`, for a detector."""
     from deshadow.nn.detector import ShadowDetector
 
     path = locate(path_or_name)
-    found = read(path)
+    found = read_checkpoint(path)
     config = detector_config(path, found.config)
     _expect(path, config, expect)
     return _fill(ShadowDetector(config), path, found.tensors)
@@ -101,7 +101,7 @@ def load_detector(path_or_name: str | Path, *, expect: DetectorConfig | None = N
 
 def _expect(path: Path, config: Config, expect: Config | None) -> None:
     if expect is not None and config != expect:
-        raise ValueError(mismatch(path, config, expect))
+        raise ValueError(explain_mismatch(path, config, expect))
 
 
 def _fill(model: Network, path: Path, tensors: Mapping[str, NDArray[Any]]) -> Network:
@@ -111,7 +111,7 @@ def _fill(model: Network, path: Path, tensors: Mapping[str, NDArray[Any]]) -> Ne
     shapes = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
     if shapes != {name: tensor.shape for name, tensor in tensors.items()}:
         raise ValueError(
-            f"the tensors in {path} are not those of its configuration: it was not written by save()"
+            f"the tensors in {path} are not those of its configuration: it was not written by save_model()"
         )
     model.load_state_dict({name: torch.from_numpy(tensor).float() for name, tensor in tensors.items()})
     return model.eval()
@@ -131,24 +131,24 @@ def detector_config(path: Path, config: Config) -> DetectorConfig:
     return config
 
 
-def mismatch(path: Path, config: Config, expect: Config) -> str:
+def explain_mismatch(path: Path, config: Config, expect: Config) -> str:
     """The message for a checkpoint of another configuration than the one that was asked for."""
     return (
-        f"{path} holds {describe(config)}, but {describe(expect)} was asked for: choose another checkpoint "
-        "or another preset, so that both have one configuration"
+        f"{path} holds {describe_config(config)}, but {describe_config(expect)} was asked for: "
+        "choose another checkpoint or another preset, so that both have one configuration"
     )
 
 
-def write(
+def write_checkpoint(
     path: Path, config: Config, tensors: Mapping[str, NDArray[Any]], notes: Mapping[str, str] = {}
 ) -> None:
     """Write tensors with their configuration; an existing file stays as it is if this fails."""
     tensors = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
-    metadata = {**notes, "format": "deshadow", "config": config.to_json(), "digest": digest(tensors)}
+    metadata = {**notes, "format": "deshadow", "config": config.to_json(), "digest": compute_digest(tensors)}
     write_whole(path, serialise(tensors, metadata))
 
 
-def read(path: Path) -> Checkpoint:
+def read_checkpoint(path: Path) -> Checkpoint:
     """Everything that a checkpoint holds, after its digest was checked."""
     config, notes = read_header(path)
     try:
@@ -156,7 +156,7 @@ def read(path: Path) -> Checkpoint:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
     except SafetensorError as error:
         raise ValueError(f"{path} is damaged ({error}): download or write it again") from error
-    if digest(tensors) != notes.pop("digest", None):
+    if compute_digest(tensors) != notes.pop("digest", None):
         raise ValueError(
             f"{path} is damaged (its tensors do not match their digest): download or write it again"
         )
@@ -220,7 +220,7 @@ def locate(path_or_name: str | Path) -> Path:
     return shipped[str(path_or_name)]
 
 
-def digest(tensors: Mapping[str, NDArray[Any]]) -> str:
+def compute_digest(tensors: Mapping[str, NDArray[Any]]) -> str:
     """SHA-256 over the names, types, shapes and bytes of tensors; their order does not matter."""
     sha = hashlib.sha256()
     for name in sorted(tensors):

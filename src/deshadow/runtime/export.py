@@ -19,7 +19,7 @@ from torch.export import Dim
 from deshadow.nn.config import DetectorConfig
 from deshadow.nn.detector import ShadowDetector
 from deshadow.nn.lfg import LFGDiffusion
-from deshadow.runtime.checkpoint import Place, load, load_detector, locate, places, read_header
+from deshadow.runtime.checkpoint import Place, load_detector, load_remover, locate, places, read_header
 from deshadow.runtime.onnx_backend import fingerprint, graph_paths
 from deshadow.runtime.quantise import SCALE
 from deshadow.system.files import write_atomically
@@ -38,7 +38,7 @@ def export(path_or_name: str | Path) -> list[Path]:
     if isinstance(config, DetectorConfig):
         protos = {"detector": trace_detector(load_detector(path))}
     else:
-        model = load(path)
+        model = load_remover(path)
         protos = {
             name: trace_encoder(model) if name == "encoder" else trace_denoiser(model) for name in written
         }

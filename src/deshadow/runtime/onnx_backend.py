@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from deshadow.diffusion.arrays import Array, check_picture, like, pad_to_multiple, to_numpy
 from deshadow.nn.config import Config, DetectorConfig
-from deshadow.runtime.checkpoint import detector_config, locate, places, read, remover_config
+from deshadow.runtime.checkpoint import detector_config, locate, places, read_checkpoint, remover_config
 
 
 class OnnxBackend:
@@ -23,7 +23,7 @@ class OnnxBackend:
     def __init__(self, path_or_name: str | Path, threads: int = 0) -> None:
         """`threads` 0 takes every core."""
         path = locate(path_or_name)
-        self.config = remover_config(path, read(path).config)
+        self.config = remover_config(path, read_checkpoint(path).config)
         self.sessions = _open_sessions(path, self.config, threads)
 
     def to_device(self, array: Array) -> Any:
@@ -57,7 +57,7 @@ class OnnxDetector:
     def __init__(self, path_or_name: str | Path, threads: int = 0) -> None:
         """`threads` 0 takes every core."""
         path = locate(path_or_name)
-        self.config = detector_config(path, read(path).config)
+        self.config = detector_config(path, read_checkpoint(path).config)
         (self.session,) = _open_sessions(path, self.config, threads).values()
 
     def __call__(self, picture: Array) -> Array:

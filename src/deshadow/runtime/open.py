@@ -7,8 +7,8 @@ from deshadow.nn.config import Config
 from deshadow.runtime.backend import Backend, Detector
 from deshadow.runtime.checkpoint import (
     detector_config,
-    load,
     load_detector,
+    load_remover,
     locate,
     read_header,
     remover_config,
@@ -30,7 +30,7 @@ def open_backend(path_or_name: str | Path, device: str = "auto", threads: int = 
         return OnnxBackend(path, threads)
     from deshadow.runtime.torch_backend import TorchBackend
 
-    return TorchBackend(load(path), device)
+    return TorchBackend(load_remover(path), device)
 
 
 def open_detector(path_or_name: str | Path, device: str = "auto", threads: int = 0) -> Detector:

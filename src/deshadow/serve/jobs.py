@@ -57,7 +57,7 @@ class RemovalRequest:
 
 def examine_upload(stored: StoredPhoto, max_pixels: int, show: bool) -> None:
     """Decode an upload and note its format and size; with `show`, write the picture for the browser."""
-    photo = pictures.read_photo(stored.file("upload"), stored.name, max_pixels)
+    photo = pictures.decode_photo(stored.file("upload"), stored.name, max_pixels)
     stored.format, stored.width, stored.height = photo.format, photo.width, photo.height
     stored.size = stored.bytes = stored.file("upload").stat().st_size
     if show:
@@ -69,7 +69,7 @@ def run_detection(networks: Networks, stored: StoredPhoto, max_pixels: int, task
     """Find the shadows of a photo, unless they are known."""
     if stored.shadows is None:
         task.report("detect", 0.0)
-        photo = pictures.read_photo(stored.file("upload"), stored.name, max_pixels)
+        photo = pictures.decode_photo(stored.file("upload"), stored.name, max_pixels)
         _find_labels(networks, stored, photo, task)
 
 
@@ -90,7 +90,7 @@ def _remove(
     networks: Networks, job: RemovalJob, request: RemovalRequest, max_pixels: int, task: QueuedTask
 ) -> None:
     task.report("detect", 0.0)
-    photo = pictures.read_photo(job.photo.file("upload"), job.photo.name, max_pixels)
+    photo = pictures.decode_photo(job.photo.file("upload"), job.photo.name, max_pixels)
     base = _read_base(job) if job.base else None
     start = photo.pixels if base is None else base.paste(photo.pixels)
     selection = _select(networks, job, request, photo, task)
@@ -132,7 +132,7 @@ def _select(
     the same shadow in each job.
     """
     if request.masked:
-        mask = pictures.read_mask(job.file("given").read_bytes(), photo.height, photo.width)
+        mask = pictures.decode_mask(job.file("given").read_bytes(), photo.height, photo.width)
         labels = _find_labels(networks, job.photo, photo, task)
         return select_painted(mask.astype(np.float32) / np.float32(255), labels)
     if not request.instances and not request.points:
@@ -151,7 +151,7 @@ def _find_labels(
     """(H, W): the numbers of the shadows of the uploaded photo, which are found once."""
     path = stored.file("labels")
     if stored.shadows is not None:
-        return pictures.read_grey(path)
+        return pictures.decode_grey(path)
     found = networks.find_shadows(photo.pixels)
     task.check()
     labels = np.where(found <= MAX_SHADOWS, found, 0).astype(np.uint8)

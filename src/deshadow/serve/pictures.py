@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from deshadow.photo import Photo, read
+from deshadow.photo import Photo, read_photo
 from deshadow.photo.formats import is_heif
 from deshadow.photo.reading import KNOWN
 from deshadow.serve.errors import ApiError
@@ -22,17 +22,17 @@ MAX_SHADOWS = 255
 _WHITE = 65535
 
 
-def read_photo(path: Path, name: str, max_pixels: int) -> Photo:
+def decode_photo(path: Path, name: str, max_pixels: int) -> Photo:
     """Decode an upload; raise an error if it is not a photo or has too many pixels."""
     data = path.read_bytes()
     check_size(data, max_pixels)
     with _api_errors("picture", "The photo"):
-        photo = read(data, name)
+        photo = read_photo(data, name)
     _check_pixels(photo.width * photo.height, max_pixels)
     return photo
 
 
-def read_mask(data: bytes, height: int, width: int) -> NDArray[np.uint8]:
+def decode_mask(data: bytes, height: int, width: int) -> NDArray[np.uint8]:
     """Decode a mask of any picture format as (H, W), 255 = shadow; it must have the photo's size."""
     with _api_errors("mask", "The mask"), Image.open(io.BytesIO(data), formats=KNOWN) as picture:
         if picture.size != (width, height):
@@ -94,7 +94,7 @@ def encode_grey(values: NDArray[np.uint8]) -> bytes:
     return out.getvalue()
 
 
-def read_grey(path: Path) -> NDArray[np.uint8]:
+def decode_grey(path: Path) -> NDArray[np.uint8]:
     """(H, W) of a PNG that `encode_grey` made."""
     with Image.open(path) as picture:
         return np.asarray(picture)

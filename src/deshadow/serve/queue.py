@@ -14,7 +14,7 @@ from deshadow.serve.errors import INTERNAL, ApiError, stopping
 
 log = logging.getLogger("deshadow.serve")
 
-State = Literal["queued", "running", "done", "failed", "cancelled"]
+TaskState = Literal["queued", "running", "done", "failed", "cancelled"]
 
 
 class CancelledError(Exception):
@@ -28,7 +28,7 @@ class QueuedTask:
     run: Callable[["QueuedTask"], None]
     urgent: bool = False
     """Urgent tasks run before the others."""
-    state: State = "queued"
+    state: TaskState = "queued"
     stage: str = "waiting"
     share: float = 0.0
     done: int = 0
@@ -60,7 +60,7 @@ class QueuedTask:
         """Seconds that the task has run."""
         return self.seconds or (0.0 if self.began is None else time.monotonic() - self.began)
 
-    def end(self, state: State, error: ApiError | None = None) -> None:
+    def end(self, state: TaskState, error: ApiError | None = None) -> None:
         """Set the final state; called once."""
         self.seconds = self.elapsed()
         self.error = error

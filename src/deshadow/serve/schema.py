@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from deshadow.removal.options import Option, RemovalOptions, list_options
 from deshadow.serve.errors import ApiError
-from deshadow.serve.queue import State
+from deshadow.serve.queue import TaskState
 
 _REPEATABLE = {"instances", "points"}
 """Fields that may occur several times in a form."""
@@ -170,7 +170,7 @@ class JobOut(BaseModel):
     id: str
     photo: str
     base: str | None
-    state: State
+    state: TaskState
     position: Annotated[int, Field(description="Number of tasks before this one in the queue.")]
     share: Annotated[float, Field(description="Share of the work that is done, from 0 to 1.")]
     stage: Annotated[str, Field(description="`waiting`, `detect`, `quick`, `windows` or `write`.")]

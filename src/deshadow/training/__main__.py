@@ -6,14 +6,14 @@ from pathlib import Path
 
 from deshadow.training.endings import run_and_exit
 from deshadow.training.loop import train
-from deshadow.training.options import parse
+from deshadow.training.options import parse_training
 
 
 def main(arguments: Sequence[str] | None = None) -> Path:
     """Train; the folder of the run. An error of the user ends in one line and exit code 2."""
 
     def command() -> Path:
-        options = parse(sys.argv[1:] if arguments is None else arguments)
+        options = parse_training(sys.argv[1:] if arguments is None else arguments)
         train(options)
         return options.out
 

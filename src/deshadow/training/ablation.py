@@ -25,9 +25,9 @@ from deshadow.runtime.torch_backend import TorchBackend
 from deshadow.system.files import write_whole
 from deshadow.training.arguments import change
 from deshadow.training.batches import Source, open_source
-from deshadow.training.collapse import collapse, draw_collapse
+from deshadow.training.collapse import draw_collapse, measure_collapse
 from deshadow.training.endings import Interrupted, run_and_exit
-from deshadow.training.figures import figures
+from deshadow.training.figures import measure_figures
 from deshadow.training.journal import LOG, read_log
 from deshadow.training.loop import train
 from deshadow.training.options import (
@@ -45,7 +45,7 @@ from deshadow.training.options import (
 from deshadow.training.state import STATE, WEIGHTS
 from deshadow.training.tables import INPUT, RECORD, ROWS, read_records, write_tables
 from deshadow.training.transplant import transplant
-from deshadow.training.validation import LATENT_FIGURES, remove, validation_set
+from deshadow.training.validation import LATENT_FIGURES, make_validation_set, remove_shadows
 from deshadow.training.world import join_processes
 
 OpenData = Callable[[DataOptions], tuple[Source, Pairs]]
@@ -133,14 +133,14 @@ ABLATE = Command(
 )
 
 
-def parse(tokens: Sequence[str]) -> Ablation:
+def parse_ablation(tokens: Sequence[str]) -> Ablation:
     """An ablation from a command line."""
     return ABLATE.parse(tokens)
 
 
 def main(arguments: Sequence[str] | None = None) -> Path:
     """Run an ablation; the path of its tables. An error of the user ends in one line and exit code 2."""
-    return run_and_exit(lambda: ablate(parse(sys.argv[1:] if arguments is None else arguments)))
+    return run_and_exit(lambda: ablate(parse_ablation(sys.argv[1:] if arguments is None else arguments)))
 
 
 def ablate(options: Ablation) -> Path:
@@ -160,7 +160,7 @@ def ablate(options: Ablation) -> Path:
         row = replace(options.row(options.names[0]), inputs=inputs)
         with join_processes(options.machine.device) as world:
             source = open_source(row, world.device)
-        return source, validation_set(row, source)
+        return source, make_validation_set(row, source)
 
     if waiting:
         open_data(options.inputs)  # so that bad data ends the call before any row starts
@@ -168,7 +168,7 @@ def ablate(options: Ablation) -> Path:
     try:
         if not is_done(options.out / INPUT):
             pairs = open_data(options.inputs)[1]
-            record(options.out / INPUT, figures(pairs.picture, pairs))
+            write_record(options.out / INPUT, measure_figures(pairs.picture, pairs))
         for name in waiting:
             left = (options.length.pause_after or math.inf) - (time.monotonic() - began) / 60
             if name == waiting[0]:
@@ -203,7 +203,7 @@ def try_row(options: Ablation, name: str, open_data: OpenData, left: float) -> b
     except Exception as error:  # the other rows run all the same
         reason = " ".join(str(error).split()) or type(error).__name__
         say(f"row {name} failed: {reason}")
-        record(options.out / name, {"failed": reason})
+        write_record(options.out / name, {"failed": reason})
         return True
     finally:
         # torch keeps compiled code by its line in the source, which all rows share, for a few models only.
@@ -235,14 +235,16 @@ def run_row(options: Ablation, name: str, open_data: OpenData, left: float) -> b
     ending = read_log(row.out)[-1]
     if ending["kind"] != "end":
         return False
-    model = checkpoint.load(row.out / WEIGHTS)
+    model = checkpoint.load_remover(row.out / WEIGHTS)
     parameters = sum(parameter.numel() for parameter in model.parameters())
     alive = row.network.model.guidance == "latent"
-    removed = remove(TorchBackend(model, str(source.device)), pairs, row.validation.val_steps, row.seed)
-    record(
+    removed = remove_shadows(
+        TorchBackend(model, str(source.device)), pairs, row.validation.val_steps, row.seed
+    )
+    write_record(
         row.out,
         {
-            **figures(removed, pairs),
+            **measure_figures(removed, pairs),
             "pictures": len(pairs.picture),
             "steps": row.validation.val_steps,
             "images": ending["images"],
@@ -256,7 +258,7 @@ def run_row(options: Ablation, name: str, open_data: OpenData, left: float) -> b
     return True
 
 
-def record(folder: Path, found: dict[str, Any]) -> None:
+def write_record(folder: Path, found: dict[str, Any]) -> None:
     """Write the figures of a row, or why it failed; a row with figures counts as done."""
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(folder / RECORD, json.dumps(found, indent=1, allow_nan=False).encode() + b"\n")
@@ -301,7 +303,7 @@ def draw_from_rows(options: Ablation, pairs: Callable[[], Pairs], *, anew: bool)
         return
     if anew or not figure.exists():
         weights = {title: str(options.out / name / WEIGHTS) for title, name in rows.items()}
-        found = collapse(weights, pairs(), seed=options.seed)
+        found = measure_collapse(weights, pairs(), seed=options.seed)
         write_whole(figure, json.dumps(found, allow_nan=False).encode() + b"\n")
     if find_spec("matplotlib") is not None:
         draw_collapse(json.loads(figure.read_text()), figure.with_suffix(".png"))

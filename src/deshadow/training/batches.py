@@ -194,7 +194,7 @@ def held_out_pairs(inputs: DataOptions, count: int, device: torch.device) -> Pai
     return Pairs(*(view.to(device) for view in pairs))
 
 
-def network_mask(mask: Tensor) -> Tensor:
+def dilate_masks(mask: Tensor) -> Tensor:
     """(B, 1, H, W) bool → floats: the mask dilated as the paper does."""
     return dilate(mask, dilation_radius(*mask.shape[-2:])).float()
 
@@ -204,7 +204,7 @@ def draw_masks(mask: Tensor, stays: Tensor, draws: Draws, share: float) -> Tenso
 
     Dilated, a mask does not grow into shadows that are to stay.
     """
-    dilated = network_mask(mask) * ~stays
+    dilated = dilate_masks(mask) * ~stays
     if not share:
         return dilated
     degraded = draws.chance("mask/degraded", 1, 1, 1, of=share)
@@ -220,12 +220,12 @@ def stack(samples: Sequence[Sample], size: tuple[int, int] | None = None) -> Pai
         triplets = list(pool.map(lambda sample: sample.load(), samples))
     if size is None:
         size = Counter(triplet.mask.shape for triplet in triplets).most_common(1)[0][0]
-    fitted = [fit(triplet, size) for triplet in triplets]
+    fitted = [fit_triplet(triplet, size) for triplet in triplets]
     picture, mask, clean = (torch.from_numpy(np.stack(views)) for views in zip(*fitted, strict=True))
     return Pairs(picture.permute(0, 3, 1, 2), mask[:, None] > 127, clean.permute(0, 3, 1, 2))
 
 
-def fit(triplet: Triplet, size: tuple[int, int]) -> Triplet:
+def fit_triplet(triplet: Triplet, size: tuple[int, int]) -> Triplet:
     """A triplet resized to (height, width), turned first where that fits better."""
     if triplet.mask.shape == size:
         return triplet

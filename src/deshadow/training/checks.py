@@ -90,7 +90,7 @@ class Keeper:
             self.good.save(self.options.out, self.options.to_json())
             recipe = json.dumps(self.options.changes() | dict(self.about))
             notes = {"images": str(self.state.images), "recipe": recipe}
-            checkpoint.save(self.options.out / WEIGHTS, self.state.average, notes=notes)
+            checkpoint.save_model(self.options.out / WEIGHTS, self.state.average, notes=notes)
 
     def accepts(self, loss: float, stage: int) -> bool:
         """Whether a loss is finite and not much larger than the one before in this stage."""

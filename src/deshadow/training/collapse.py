@@ -16,11 +16,11 @@ from deshadow.diffusion.prediction import diffuse
 from deshadow.diffusion.sampling import ddim
 from deshadow.diffusion.schedule import Schedule
 from deshadow.runtime.backend import condition
-from deshadow.runtime.checkpoint import load
+from deshadow.runtime.checkpoint import load_remover
 from deshadow.runtime.device import choose_device
 from deshadow.runtime.torch_backend import TorchBackend
 from deshadow.system.files import write_whole
-from deshadow.training.batches import held_out_pairs, network_mask
+from deshadow.training.batches import dilate_masks, held_out_pairs
 from deshadow.training.options import DataOptions
 
 CHUNK = 16
@@ -29,7 +29,7 @@ TRUTH = "knowing the true picture"
 Denoise = Callable[[Tensor, int], Tensor]
 
 
-def collapse(
+def measure_collapse(
     weights: Mapping[str, str], pairs: Pairs, *, count: int = 32, steps: int = 10, seed: int = 0
 ) -> dict[str, Any]:
     """The figures of each model by its title, after those of a denoiser that knows the true picture.
@@ -43,21 +43,23 @@ def collapse(
     pairs, device = Pairs(*(view[:count] for view in pairs)), str(pairs.picture.device)
     if len(pairs.picture) < 2:
         raise ValueError("the collapse picture compares pictures with one another: this split has only one")
-    models = {title: load(path).to(device) for title, path in weights.items()}
+    models = {title: load_remover(path).to(device) for title, path in weights.items()}
     schedule = next(iter(models.values())).config.schedule
-    found = {TRUTH: measure(lambda chunk: lambda *_: clean_of(chunk), schedule, pairs, steps, seed)}
+    found = {
+        TRUTH: measure_dependence(lambda chunk: lambda *_: clean_of(chunk), schedule, pairs, steps, seed)
+    }
     for title, model in models.items():
         backend = TorchBackend(model, device)
 
         def conditioned(chunk: Pairs, backend: TorchBackend = backend) -> Denoise:
             picture = chunk.picture.float() / 127.5 - 1
-            return condition(backend, picture, network_mask(chunk.mask))
+            return condition(backend, picture, dilate_masks(chunk.mask))
 
-        found[title] = measure(conditioned, model.config.schedule, pairs, steps, seed)
+        found[title] = measure_dependence(conditioned, model.config.schedule, pairs, steps, seed)
     return {"pictures": len(pairs.picture), "steps": steps, "models": found}
 
 
-def measure(
+def measure_dependence(
     conditioned: Callable[[Pairs], Denoise], schedule: Schedule, pairs: Pairs, steps: int, seed: int
 ) -> dict[str, Any]:
     """The figures of one denoiser."""
@@ -111,7 +113,7 @@ def collapse_to_files(
     inputs = DataOptions(data=data, val_split=split, size=size)
     place = torch.device(choose_device(device))
     pairs = held_out_pairs(inputs, count, place)
-    found = collapse(weights, pairs, count=count, steps=steps, seed=seed)
+    found = measure_collapse(weights, pairs, count=count, steps=steps, seed=seed)
     figures = output.with_suffix(".json")
     output.parent.mkdir(parents=True, exist_ok=True)
     write_whole(figures, json.dumps(found, allow_nan=False).encode() + b"\n")

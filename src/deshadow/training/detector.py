@@ -25,7 +25,7 @@ from deshadow.training.samples import ROWS, save_sheet
 
 LIT = 0.2
 """Share of the pictures that are shown without their shadow, with an empty mask."""
-RECIPES = ("sunlight", "instances", "sunlight", "dappled")
+RECIPE_ORDER = ("sunlight", "instances", "sunlight", "dappled")
 """Of the synthetic pictures, each for STRETCH images in turn, so that a batch seldom mixes them."""
 STRETCH = 512
 SMOOTHING = 0.005
@@ -33,7 +33,7 @@ SMOOTHING = 0.005
 CHUNK = 32
 
 
-class Seen(NamedTuple):
+class DetectorBatch(NamedTuple):
     """Pictures (B, 3, H, W) in [-1, 1], and where (B, 1, H, W) of 0 and 1 they lie in shadow."""
 
     picture: Tensor
@@ -46,16 +46,16 @@ class Views:
 
     source: Source
 
-    def batch(self, first: int, count: int) -> Seen:
+    def batch(self, first: int, count: int) -> DetectorBatch:
         """Views number first to first + count − 1."""
         groups: dict[str, list[int]] = {}
         for number in range(first, first + count):
             real = self.source.kind(number) == "real"
-            kind = "real" if real else RECIPES[number // STRETCH % len(RECIPES)]
+            kind = "real" if real else RECIPE_ORDER[number // STRETCH % len(RECIPE_ORDER)]
             groups.setdefault(kind, []).append(number)
         parts = [self.views(kind, numbers) for kind, numbers in groups.items()]
         picture, mask = (torch.cat(views) for views in zip(*parts, strict=True))
-        return Seen(picture.contiguous(memory_format=torch.channels_last), mask)
+        return DetectorBatch(picture.contiguous(memory_format=torch.channels_last), mask)
 
     def pairs(self, kind: str, numbers: Sequence[int]) -> Pairs:
         """Pairs of one kind, not varied; masks hold all shadows, up to the middle of the penumbra."""
@@ -68,7 +68,7 @@ class Views:
         made = synthesise(source.backgrounds, source.occluders, source.index(numbers), source.seed, recipe)
         return Pairs(made.picture, made.sun < 0.5, made.clean)
 
-    def views(self, kind: str, numbers: Sequence[int]) -> Seen:
+    def views(self, kind: str, numbers: Sequence[int]) -> DetectorBatch:
         """Views of one kind."""
         source, draws = self.source, Draws(self.source.seed, self.source.index(numbers))
         assert source.backgrounds is not None
@@ -84,7 +84,7 @@ class Views:
         picture = torch.where(lit, clean, picture)
         picture = distract(picture, clean, source.backgrounds, source.occluders, draws).picture
         picture = (vary_light(picture, draws) * 255).round() * (1 / 127.5) - 1
-        return Seen(picture, ((share > 0.5) & ~lit).float())
+        return DetectorBatch(picture, ((share > 0.5) & ~lit).float())
 
 
 def open_views(options: TrainingOptions, device: torch.device) -> Views:
@@ -92,7 +92,7 @@ def open_views(options: TrainingOptions, device: torch.device) -> Views:
     return Views(open_source(options, device, with_banks=True, margin=1.0))
 
 
-class Losses(NamedTuple):
+class DetectorLosses(NamedTuple):
     """One number each; `total` is what is minimised."""
 
     total: Tensor
@@ -101,14 +101,14 @@ class Losses(NamedTuple):
     """1 − the overlap (Dice) of the found and the true mask, a mean over pictures."""
 
 
-class Criterion(nn.Module):
+class DetectorCriterion(nn.Module):
     """A detector with its losses."""
 
     def __init__(self, model: ShadowDetector) -> None:
         super().__init__()
         self.model = model
 
-    def forward(self, batch: Seen, pretraining: bool = False) -> Losses:
+    def forward(self, batch: DetectorBatch, pretraining: bool = False) -> DetectorLosses:
         """Both losses of a batch, for every pixel alike and for the mask as a whole."""
         assert not pretraining
         logits, mask = self.model(batch.picture).float(), batch.mask
@@ -118,10 +118,10 @@ class Criterion(nn.Module):
         both = (found * mask).sum((1, 2, 3)) + smoothing
         sizes = (found + mask).sum((1, 2, 3)) + 2 * smoothing
         overlap = (1 - 2 * both / sizes).mean()
-        return Losses(cross_entropy + overlap, cross_entropy, overlap)
+        return DetectorLosses(cross_entropy + overlap, cross_entropy, overlap)
 
 
-class Detection(NamedTuple):
+class DetectorValidation(NamedTuple):
     """The figures of one validation, at a threshold of one half."""
 
     iou: float
@@ -139,7 +139,7 @@ class Detection(NamedTuple):
     """Percent of the pixels of dark things, painted over the clean pictures, that were detected as shadow."""
 
 
-class Held(NamedTuple):
+class DetectorValidationSet(NamedTuple):
     """The fixed pictures of a run's validations, 8 bits and bool; `painted` is `clean` with dark things."""
 
     pairs: Pairs
@@ -147,7 +147,7 @@ class Held(NamedTuple):
     covered: Tensor
 
 
-def validation_set(options: TrainingOptions, views: Views) -> Held:
+def make_detector_validation_set(options: TrainingOptions, views: Views) -> DetectorValidationSet:
     """Held-out pairs or synthetic ones, and dark things over their clean pictures."""
     source = views.source
     count = options.validation.val_count
@@ -160,26 +160,26 @@ def validation_set(options: TrainingOptions, views: Views) -> Held:
     clean, one_each = pairs.clean.float() * (1 / 255), Distraction(things=(1.0,))
     draws = Draws(0, source.index(range(HELD_OUT, HELD_OUT + len(clean))))
     painted, covered = distract(clean, clean, source.backgrounds, source.occluders, draws, one_each)
-    return Held(pairs, (painted * 255).round().to(torch.uint8), covered)
+    return DetectorValidationSet(pairs, (painted * 255).round().to(torch.uint8), covered)
 
 
-def validate(model: ShadowDetector, held: Held) -> Detection:
+def validate_detector(model: ShadowDetector, held: DetectorValidationSet) -> DetectorValidation:
     """Find the shadows of all pictures, and compare."""
     detect = TorchDetector(deepcopy(model), str(held.painted.device))
-    truth, found = held.pairs.mask, shadows(detect, held.pairs.picture)
+    truth, found = held.pairs.mask, detect_masks(detect, held.pairs.picture)
     counts = confusion(found, truth)
-    return Detection(
+    return DetectorValidation(
         iou=counts.iou,
         iou_per_picture=sum(confusion(*each).iou for each in zip(found, truth, strict=True)) / len(truth),
         balanced_error_rate=counts.balanced_error_rate,
         false_negative_rate=counts.false_negative_rate,
         false_positive_rate=counts.false_positive_rate,
-        in_light=100 * float(shadows(detect, held.pairs.clean).float().mean()),
-        dark_things=100 * _share(shadows(detect, held.painted) & held.covered, held.covered),
+        in_light=100 * float(detect_masks(detect, held.pairs.clean).float().mean()),
+        dark_things=100 * _share(detect_masks(detect, held.painted) & held.covered, held.covered),
     )
 
 
-def shadows(detect: TorchDetector, pictures: Tensor) -> Tensor:
+def detect_masks(detect: TorchDetector, pictures: Tensor) -> Tensor:
     """(N, 3, H, W) of 8 bits → (N, 1, H, W) bool."""
     parts = torch.split(pictures, CHUNK)
     return torch.cat([detect(part.float() / 127.5 - 1) > 0.5 for part in parts])
@@ -189,7 +189,7 @@ def _share(part: Tensor, whole: Tensor) -> float:
     return float(part.sum() / whole.sum().clamp(min=1))
 
 
-def describe(scores: Detection) -> str:
+def describe_detection(scores: DetectorValidation) -> str:
     """A validation in one line."""
     return (
         f"IoU {scores.iou:.3f} ({scores.iou_per_picture:.3f} a picture), balanced error "
@@ -199,7 +199,7 @@ def describe(scores: Detection) -> str:
     )
 
 
-def draw_samples(model: ShadowDetector, held: Held, path: Path) -> None:
+def draw_detector_samples(model: ShadowDetector, held: DetectorValidationSet, path: Path) -> None:
     """A row a picture: shadow picture, mask, what was found; then dark things, and what was found there."""
     detect = TorchDetector(deepcopy(model), str(held.painted.device))
 

@@ -24,7 +24,7 @@ from deshadow.runtime.torch_backend import TorchBackend
 from deshadow.system.files import write_whole
 from deshadow.training.batches import open_source
 from deshadow.training.endings import run_and_exit
-from deshadow.training.figures import COLUMNS, cell, cells, figures, table_lines
+from deshadow.training.figures import COLUMNS, cell, cells, measure_figures, table_lines
 from deshadow.training.journal import read_log
 from deshadow.training.loop import train
 from deshadow.training.objectives import Batch, Criterion, Losses, invariant_loss
@@ -45,7 +45,7 @@ from deshadow.training.options import (
 )
 from deshadow.training.state import WEIGHTS, State
 from deshadow.training.tasks import REMOVAL
-from deshadow.training.validation import remove, validation_set
+from deshadow.training.validation import make_validation_set, remove_shadows
 from deshadow.training.world import local_device
 
 TABLE = "distilled.md"
@@ -126,14 +126,14 @@ DISTILL = Command(
 )
 
 
-def parse(tokens: Sequence[str]) -> Distillation:
+def parse_distillation(tokens: Sequence[str]) -> Distillation:
     """A distillation from a command line."""
     return DISTILL.parse(tokens)
 
 
 def main(arguments: Sequence[str] | None = None) -> Path:
     """Distil; the folder of the run. An error of the user ends in one line and exit code 2."""
-    return run_and_exit(lambda: distill(parse(sys.argv[1:] if arguments is None else arguments)))
+    return run_and_exit(lambda: distill(parse_distillation(sys.argv[1:] if arguments is None else arguments)))
 
 
 def distill(options: Distillation) -> Path:
@@ -143,13 +143,13 @@ def distill(options: Distillation) -> Path:
     criterion = partial(StudentCriterion, teaching=options, teacher=teacher)
     train(training, task=replace(REMOVAL, criterion=criterion), source=source, about=options.about)
     if int(os.environ.get("RANK", "0")) == 0 and read_log(options.out)[-1]["kind"] == "end":
-        compare(options, validation_set(training, source))
+        compare(options, make_validation_set(training, source))
     return options.out
 
 
 def load_teacher(options: Distillation) -> LFGDiffusion:
     """The teacher; refused where the student cannot learn from it."""
-    teacher = checkpoint.load(options.teacher)
+    teacher = checkpoint.load_remover(options.teacher)
     config = teacher.config
     if config.unconditional:
         raise ValueError(f"the teacher {options.teacher} sees no picture: there is nothing to learn from it")
@@ -227,25 +227,25 @@ def compare(options: Distillation, pairs: Pairs) -> Path:
         ("teacher", checkpoint.locate(options.teacher), options.teacher_steps),
         ("student", options.out / WEIGHTS, options.student_steps),
     ):
-        model = checkpoint.load(weights)
+        model = checkpoint.load_remover(weights)
         parameters = sum(parameter.numel() for parameter in model.parameters())
         backend = TorchBackend(model, str(pairs.picture.device))
-        results[name] = remove(backend, pairs, steps, options.seed)
+        results[name] = remove_shadows(backend, pairs, steps, options.seed)
         found[name] = {
             "parameters": parameters,
             "steps": steps,
-            "seconds": seconds(backend, pairs, steps),
-            **figures(results[name], pairs),
+            "seconds": time_picture(backend, pairs, steps),
+            **measure_figures(results[name], pairs),
         }
-    between = figures(results["student"], pairs._replace(clean=results["teacher"]))
+    between = measure_figures(results["student"], pairs._replace(clean=results["teacher"]))
     found["between"] = between["regions"]
     write_whole(options.out / "distilled.json", json.dumps(found, indent=1, allow_nan=False).encode() + b"\n")
     path = options.out / TABLE
-    write_whole(path, markdown(found).encode())
+    write_whole(path, format_comparison(found).encode())
     return path
 
 
-def markdown(found: dict[str, Any]) -> str:
+def format_comparison(found: dict[str, Any]) -> str:
     """The comparison as Markdown."""
     rows = [
         [
@@ -263,13 +263,13 @@ def markdown(found: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def seconds(backend: TorchBackend, pairs: Pairs, steps: int, tries: int = 5) -> float:
+def time_picture(backend: TorchBackend, pairs: Pairs, steps: int, tries: int = 5) -> float:
     """Median seconds for one picture."""
     times = []
     for k in range(tries + 1):
         one = Pairs(*(view[k % len(view)][None] for view in pairs))
         began = time.perf_counter()
-        remove(backend, one, steps, 0).cpu()
+        remove_shadows(backend, one, steps, 0).cpu()
         times.append(time.perf_counter() - began)
     return sorted(times[1:])[tries // 2]  # the first one warms up
 

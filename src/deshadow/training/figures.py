@@ -15,7 +15,7 @@ COLUMNS = ("LAB S", "LAB N", "LAB A", "PSNR S", "PSNR N", "PSNR A", "SSIM S", "s
 """Headings of `cells`. S: in the shadow, N: outside it, A: everywhere."""
 
 
-def figures(removed: Tensor, pairs: Pairs) -> dict[str, Any]:
+def measure_figures(removed: Tensor, pairs: Pairs) -> dict[str, Any]:
     """(N, 3, H, W) of 8 bits against the truth: `regions` with LAB error, PSNR and SSIM, and `sharpness`."""
     results, truths = (view.permute(0, 2, 3, 1).cpu().numpy() for view in (removed, pairs.clean))
     with ThreadPoolExecutor() as threads:

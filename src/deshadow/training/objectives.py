@@ -7,9 +7,9 @@ from torch import Tensor, distributed, nn
 from torch.nn import functional as F
 
 from deshadow.diffusion.prediction import clean_from, diffuse, target
-from deshadow.image.colour import lab
+from deshadow.image.colour import srgb_to_lab
 from deshadow.nn.lfg import Encoder, LFGDiffusion, invariant_colour
-from deshadow.training.options import Norm, Objective, PictureLoss
+from deshadow.training.options import LossNorm, Objective, PictureLoss
 
 LAB_RANGE = 50.0
 """The difference in LAB that weighs as much as 1 in [-1, 1]: half of the range of L."""
@@ -121,7 +121,7 @@ class PictureError(nn.Module):
         norm = self.objective.norm
         error = apply_norm(found - clean, norm)
         if self.objective.lab:
-            one, other = (lab(((each + 1) / 2).clamp(0, 1)) for each in (found, clean))
+            one, other = (srgb_to_lab(((each + 1) / 2).clamp(0, 1)) for each in (found, clean))
             error = error + self.objective.lab * apply_norm((one - other) / LAB_RANGE, norm)
         if self.objective.detail:
             error = error + self.objective.detail * apply_norm(
@@ -130,7 +130,7 @@ class PictureError(nn.Module):
         return error
 
 
-def apply_norm(difference: Tensor, norm: Norm) -> Tensor:
+def apply_norm(difference: Tensor, norm: LossNorm) -> Tensor:
     """The absolute or squared difference."""
     return difference.abs() if norm == "l1" else difference.square()
 

@@ -26,7 +26,7 @@ from deshadow.nn.config import (
 )
 from deshadow.training.arguments import Argument, build, flag_of, flatten, list_arguments, parse_arguments
 
-Norm = Literal["l1", "l2"]
+LossNorm = Literal["l1", "l2"]
 Weighting = Literal["uniform", "p2"]
 InvariantTarget = Literal["frozen", "detached", "joint"]
 Decay = Literal["constant", "cosine"]
@@ -136,7 +136,7 @@ class ModelOptions:
 class PictureLoss:
     """The loss of the denoiser (Eq. 7): how errors are measured, and at which timesteps."""
 
-    norm: Norm = "l1"
+    norm: LossNorm = "l1"
     """Absolute (l1) or squared (l2) differences; the paper squares (Eq. 7)."""
     weighting: Weighting = "uniform"
     """Weights over timesteps: all alike, or P2 with γ = k = 1 as in the paper's appendix B."""
@@ -464,6 +464,6 @@ def with_recipe(arguments: Mapping[str, Argument], tokens: Sequence[str]) -> dic
 TRAIN = Command("train", "Train a model that removes or detects shadows.", TrainingOptions)
 
 
-def parse(tokens: Sequence[str]) -> TrainingOptions:
+def parse_training(tokens: Sequence[str]) -> TrainingOptions:
     """The options of a training run from a command line."""
     return TRAIN.parse(tokens)

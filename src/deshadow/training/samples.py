@@ -12,9 +12,9 @@ from deshadow.data.augment import Pairs
 from deshadow.image.sheets import Card, draw_sheet
 from deshadow.nn.lfg import LFGDiffusion
 from deshadow.system.files import write_whole
-from deshadow.training.batches import network_mask
+from deshadow.training.batches import dilate_masks
 from deshadow.training.options import TrainingOptions
-from deshadow.training.validation import open_unrecorded, remove
+from deshadow.training.validation import open_unrecorded, remove_shadows
 
 ROWS, GAP = 8, 4
 
@@ -24,12 +24,12 @@ def draw_samples(model: LFGDiffusion, pairs: Pairs, options: TrainingOptions, pa
     chosen = Pairs(*(view[:ROWS] for view in pairs))
     backend = open_unrecorded(model, pairs)
     picture = chosen.picture.float() / 127.5 - 1
-    guidance = backend.encode(picture, network_mask(chosen.mask))
+    guidance = backend.encode(picture, dilate_masks(chosen.mask))
     columns = {
         "picture": chosen.picture,
-        "mask": (network_mask(chosen.mask) * 255).expand(-1, 3, -1, -1),
+        "mask": (dilate_masks(chosen.mask) * 255).expand(-1, 3, -1, -1),
         **({} if guidance is None else {"guidance": grey(guidance)}),
-        "result": remove(backend, chosen, options.validation.val_steps, options.seed),
+        "result": remove_shadows(backend, chosen, options.validation.val_steps, options.seed),
         "truth": chosen.clean,
     }
     save_sheet(columns, path)

@@ -109,7 +109,7 @@ class Snapshot:
         """Write it as the run's state; the state before stays if writing fails."""
         counters = {name: getattr(self, name) for name in COUNTERS}
         arrays = {name: tensor.numpy() for name, tensor in self.tensors.items()}
-        checkpoint.write(
+        checkpoint.write_checkpoint(
             folder / STATE, self.config, arrays, {"counters": json.dumps(counters), "options": options}
         )
 
@@ -119,9 +119,9 @@ def load_snapshot(folder: Path, expect: Config) -> Snapshot:
     path = folder / STATE
     if not path.exists():
         raise ValueError(f"there is no run to resume in {folder}: leave --resume out to start one")
-    config, arrays, notes = checkpoint.read(path)
+    config, arrays, notes = checkpoint.read_checkpoint(path)
     if config != expect:
-        raise ValueError(checkpoint.mismatch(path, config, expect))
+        raise ValueError(checkpoint.explain_mismatch(path, config, expect))
     counters: dict[str, Any] = json.loads(notes["counters"])
     return Snapshot(config, {name: torch.from_numpy(array) for name, array in arrays.items()}, **counters)
 

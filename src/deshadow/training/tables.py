@@ -74,11 +74,11 @@ def write_tables(folder: Path) -> Path:
     }
     write_whole(folder / "tables.json", json.dumps(tables, indent=1, allow_nan=False).encode() + b"\n")
     path = folder / "tables.md"
-    write_whole(path, markdown(records).encode())
+    write_whole(path, format_tables(records).encode())
     return path
 
 
-def markdown(records: dict[str, dict[str, Any]]) -> str:
+def format_tables(records: dict[str, dict[str, Any]]) -> str:
     """The tables as Markdown."""
     lines = [
         "S, N, A: in the shadow, outside it, everywhere. LAB: mean absolute difference summed over channels, "

@@ -52,7 +52,7 @@ def task_of(options: TrainingOptions) -> Task:
 def new_remover(options: TrainingOptions) -> LFGDiffusion:
     """A new remover, with the weights that the options name, or random ones."""
     if options.network.init is not None and options.network.encoder is None:
-        return checkpoint.load(options.network.init, expect=options.network.model)
+        return checkpoint.load_remover(options.network.init, expect=options.network.model)
     model = LFGDiffusion(options.network.model)
     if options.network.init is not None:
         load_part(model, options.network.init, lambda name: not name.startswith(ENCODER))
@@ -64,7 +64,7 @@ def new_remover(options: TrainingOptions) -> LFGDiffusion:
 def load_part(model: LFGDiffusion, path_or_name: str, wanted: Callable[[str], bool]) -> None:
     """Copy the tensors with the wanted names from a checkpoint, which must have them in the same shapes."""
     path = checkpoint.locate(path_or_name)
-    given = dequantise(checkpoint.read(path).tensors)
+    given = dequantise(checkpoint.read_checkpoint(path).tensors)
     for name, tensor in model.state_dict().items():
         if not wanted(name):
             continue
@@ -89,7 +89,7 @@ REMOVAL = Task(
     source=batches.open_source,
     criterion=lambda state, options: objectives.Criterion(state.model, options.objective, state.frozen),
     losses=objectives.Losses._fields,
-    validation_set=validation.validation_set,
+    validation_set=validation.make_validation_set,
     validate=lambda state, pairs, options: validation.validate(
         state.average,
         pairs,
@@ -98,19 +98,19 @@ REMOVAL = Task(
         state.frozen if state.pretrained else None,
     ),
     scores=validation.Validation,
-    describe=validation.describe,
+    describe=validation.describe_validation,
     headline=lambda scores: f"shadow {scores.shadow:.2f}",
     draw=samples.draw_samples,
 )
 DETECTION = Task(
     model=new_detector,
     source=detector.open_views,
-    criterion=lambda state, _: detector.Criterion(state.model),
-    losses=detector.Losses._fields,
-    validation_set=detector.validation_set,
-    validate=lambda state, held, _: detector.validate(state.average, held),
-    scores=detector.Detection,
-    describe=detector.describe,
+    criterion=lambda state, _: detector.DetectorCriterion(state.model),
+    losses=detector.DetectorLosses._fields,
+    validation_set=detector.make_detector_validation_set,
+    validate=lambda state, held, _: detector.validate_detector(state.average, held),
+    scores=detector.DetectorValidation,
+    describe=detector.describe_detection,
     headline=lambda scores: f"IoU {scores.iou:.3f}",
-    draw=lambda model, held, _, path: detector.draw_samples(model, held, path),
+    draw=lambda model, held, _, path: detector.draw_detector_samples(model, held, path),
 )

@@ -10,12 +10,12 @@ from torch import Tensor
 from deshadow.data.augment import Pairs
 from deshadow.data.rng import Draws
 from deshadow.diffusion.sampling import repaint, sample
-from deshadow.image.colour import lab
+from deshadow.image.colour import srgb_to_lab
 from deshadow.metrics.scores import gradient_energy, lab_sums, psnr
 from deshadow.nn.lfg import Encoder, LFGDiffusion
 from deshadow.runtime.backend import condition
 from deshadow.runtime.torch_backend import TorchBackend
-from deshadow.training.batches import HELD_OUT, Source, held_out_pairs, network_mask
+from deshadow.training.batches import HELD_OUT, Source, dilate_masks, held_out_pairs
 from deshadow.training.options import TrainingOptions
 
 CHUNK = 32
@@ -44,7 +44,7 @@ class Validation(NamedTuple):
 LATENT_FIGURES = ("latent_worth", "latent_common", "latent_gap", "latent_gap_shadow")
 
 
-def validation_set(options: TrainingOptions, source: Source) -> Pairs:
+def make_validation_set(options: TrainingOptions, source: Source) -> Pairs:
     """(N, …, size, size): the fixed pictures of a run's validations, held-out pairs or synthetic triplets."""
     count = options.validation.val_count
     if options.inputs.data is not None:
@@ -59,7 +59,7 @@ def validate(
     with torch.backends.cudnn.flags(
         enabled=True, benchmark=False
     ):  # a search for the fastest kernels takes longer
-        return score(open_unrecorded(model, pairs), pairs, steps, seed, frozen)
+        return score_backend(open_unrecorded(model, pairs), pairs, steps, seed, frozen)
 
 
 def open_unrecorded(model: LFGDiffusion, pairs: Pairs) -> TorchBackend:
@@ -72,22 +72,24 @@ def open_unrecorded(model: LFGDiffusion, pairs: Pairs) -> TorchBackend:
     return backend
 
 
-def score(backend: TorchBackend, pairs: Pairs, steps: int, seed: int, frozen: Encoder | None) -> Validation:
+def score_backend(
+    backend: TorchBackend, pairs: Pairs, steps: int, seed: int, frozen: Encoder | None
+) -> Validation:
     """The figures of a model on pairs."""
-    removed = remove(backend, pairs, steps, seed)
-    shadow, non_shadow, everywhere = errors(removed, pairs)
+    removed = remove_shadows(backend, pairs, steps, seed)
+    shadow, non_shadow, everywhere = measure_errors(removed, pairs)
     worth = common = gap = gap_shadow = 0.0
     if backend.config.guidance == "latent":
-        latents = encode(backend, pairs)
-        others = remove(backend, pairs, steps, seed, other_pictures(latents))
-        worth, common = errors(others, pairs)[0] - shadow, common_share(latents)
+        latents = encode_pairs(backend, pairs)
+        others = remove_shadows(backend, pairs, steps, seed, swap_latents(latents))
+        worth, common = measure_errors(others, pairs)[0] - shadow, measure_common_share(latents)
         if frozen is not None:
-            gap, gap_shadow = gaps(latents, encode_clean(frozen, pairs), pairs.mask)
-    decibels, sharp = mean_psnr(removed, pairs.clean), sharpness(removed, pairs)
+            gap, gap_shadow = measure_gaps(latents, encode_clean(frozen, pairs), pairs.mask)
+    decibels, sharp = mean_psnr(removed, pairs.clean), measure_sharpness(removed, pairs)
     return Validation(shadow, non_shadow, everywhere, decibels, sharp, worth, common, gap, gap_shadow)
 
 
-def describe(scores: Validation) -> str:
+def describe_validation(scores: Validation) -> str:
     """A validation in one line."""
     return (
         f"LAB error {scores.shadow:.2f} in the shadow, {scores.non_shadow:.2f} outside, "
@@ -97,7 +99,7 @@ def describe(scores: Validation) -> str:
     )
 
 
-def remove(
+def remove_shadows(
     backend: TorchBackend, pairs: Pairs, steps: int, seed: int, guidance: Tensor | None = None
 ) -> Tensor:
     """(N, 3, H, W) of 8 bits: the network's own output, from noise that depends on the picture's number.
@@ -107,7 +109,7 @@ def remove(
     outputs = []
     for first in range(0, len(pairs.picture), CHUNK):
         picture = pairs.picture[first : first + CHUNK].float() / 127.5 - 1
-        mask = network_mask(pairs.mask[first : first + CHUNK])
+        mask = dilate_masks(pairs.mask[first : first + CHUNK])
         numbers = torch.arange(first, first + len(picture), device=picture.device)
         noise = Draws(seed, numbers).normal("validation", *picture.shape[1:])
         given = None if guidance is None else guidance[first : first + CHUNK]
@@ -122,13 +124,13 @@ def remove(
     return torch.cat(outputs)
 
 
-def encode(backend: TorchBackend, pairs: Pairs) -> Tensor:
+def encode_pairs(backend: TorchBackend, pairs: Pairs) -> Tensor:
     """(N, 1, H, W): the latent E(x, m) of every pair."""
     latents = []
     for first in range(0, len(pairs.picture), CHUNK):
         part = slice(first, first + CHUNK)
         latents.append(
-            backend.encode(pairs.picture[part].float() / 127.5 - 1, network_mask(pairs.mask[part]))
+            backend.encode(pairs.picture[part].float() / 127.5 - 1, dilate_masks(pairs.mask[part]))
         )
     return torch.cat([latent for latent in latents if latent is not None])
 
@@ -143,29 +145,32 @@ def encode_clean(frozen: Encoder, pairs: Pairs) -> Tensor:
     return torch.cat(latents)
 
 
-def other_pictures(latents: Tensor) -> Tensor:
+def swap_latents(latents: Tensor) -> Tensor:
     """(N, …) → the same latents, each given to the picture half the set away, which is of another scene."""
     return latents.roll(len(latents) // 2, dims=0)
 
 
-def common_share(latents: Tensor) -> float:
+def measure_common_share(latents: Tensor) -> float:
     """(N, 1, H, W) → variance over the pixels of the mean picture, to the variance over all pixels."""
     return float(latents.mean(dim=0).var() / latents.var().clamp(min=1e-12))
 
 
-def gaps(latents: Tensor, clean: Tensor, mask: Tensor) -> tuple[float, float]:
+def measure_gaps(latents: Tensor, clean: Tensor, mask: Tensor) -> tuple[float, float]:
     """Mean squared difference of (N, 1, H, W), to the variance of `clean`: everywhere, and under the mask."""
     squares = (latents - clean).square()
     everywhere, inside = squares.mean(), (squares * mask).sum() / mask.sum().clamp(min=1)
     return tuple((torch.stack([everywhere, inside]) / clean.var().clamp(min=1e-12)).tolist())
 
 
-def errors(removed: Tensor, pairs: Pairs) -> tuple[float, float, float]:
+def measure_errors(removed: Tensor, pairs: Pairs) -> tuple[float, float, float]:
     """LAB errors in the shadow, outside it and everywhere, pooled over the pixels of all pictures."""
     sums, counts = [0.0, 0.0], [0, 0]
     for first in range(0, len(removed), CHUNK):
         part = slice(first, first + CHUNK)
-        difference, inside = lab(removed[part] / 255) - lab(pairs.clean[part] / 255), pairs.mask[part, 0]
+        difference, inside = (
+            srgb_to_lab(removed[part] / 255) - srgb_to_lab(pairs.clean[part] / 255),
+            pairs.mask[part, 0],
+        )
         for region, chosen in enumerate((inside, ~inside)):
             sums[region] += lab_sums(difference, chosen, channels=1)[0]
             counts[region] += int(chosen.sum())
@@ -179,12 +184,12 @@ def mean_psnr(removed: Tensor, clean: Tensor) -> float:
     return sum(psnr(each, clean[0].numel()) for each in squares) / len(squares)
 
 
-def sharpness(removed: Tensor, pairs: Pairs) -> float:
+def measure_sharpness(removed: Tensor, pairs: Pairs) -> float:
     """Energy of the lightness's gradients in the shadows of all pictures, result to truth; 0 without any."""
     result = truth = 0.0
     for first in range(0, len(removed), CHUNK):
         part = slice(first, first + CHUNK)
-        one, other = (lab(pictures[part] / 255)[:, 0] for pictures in (removed, pairs.clean))
+        one, other = (srgb_to_lab(pictures[part] / 255)[:, 0] for pictures in (removed, pairs.clean))
         energy = gradient_energy(one, other, pairs.mask[part, 0])
         result, truth = result + energy.result, truth + energy.truth
     return result / truth if truth else 0.0

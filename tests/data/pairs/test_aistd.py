@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from deshadow.cli.app import main
-from deshadow.data.pairs.aistd import adjust, adjust_folder, fit
+from deshadow.data.pairs.aistd import adjust_colours, adjust_folder, fit_colours
 from deshadow.data.pairs.find import find
 
 Pixels = NDArray[np.uint8]
@@ -34,7 +34,7 @@ def write_istd(folder: Path, names: dict[str, list[str]]) -> None:
 
 
 def test_known_gain_and_offset_are_recovered() -> None:
-    gain, offset = fit(*tinted())
+    gain, offset = fit_colours(*tinted())
     np.testing.assert_allclose(gain, GAIN, atol=0.005)
     np.testing.assert_allclose(offset, OFFSET, atol=0.005)
 
@@ -42,7 +42,7 @@ def test_known_gain_and_offset_are_recovered() -> None:
 def test_fit_is_least_squares() -> None:
     picture, mask, clean = tinted()
     picture = np.roll(picture, 3, axis=1)
-    gain, offset = fit(picture, mask, clean)
+    gain, offset = fit_colours(picture, mask, clean)
     for channel in range(3):
         source, target = (view[mask == 0][:, channel] / 255 for view in (clean, picture))
         np.testing.assert_allclose(np.polyfit(source, target, 1), [gain[channel], offset[channel]])
@@ -50,14 +50,14 @@ def test_fit_is_least_squares() -> None:
 
 def test_the_whole_picture_is_adjusted() -> None:
     picture, mask, clean = tinted()
-    adjusted = adjust(picture, mask, clean)
+    adjusted = adjust_colours(picture, mask, clean)
     wanted = clean * GAIN + 255 * OFFSET
     assert np.abs(adjusted - wanted).max() <= 1.5  # under the mask too
 
 
 def test_a_channel_without_variation_is_shifted() -> None:
     clean = np.full((8, 8, 3), 100, np.uint8)
-    adjusted = adjust(np.full((8, 8, 3), 120, np.uint8), np.zeros((8, 8), np.uint8), clean)
+    adjusted = adjust_colours(np.full((8, 8, 3), 120, np.uint8), np.zeros((8, 8), np.uint8), clean)
     assert (adjusted == 120).all()
 
 
@@ -73,7 +73,7 @@ def test_folder_is_written_as_aistd_and_read_again(tmp_path: Path) -> None:
     got = found[0].load()
     np.testing.assert_array_equal(got.picture, picture)
     np.testing.assert_array_equal(got.mask, mask)
-    np.testing.assert_array_equal(got.clean, adjust(picture, mask, clean))
+    np.testing.assert_array_equal(got.clean, adjust_colours(picture, mask, clean))
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["aistd"]
 
 

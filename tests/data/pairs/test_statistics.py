@@ -9,7 +9,7 @@ from scipy import ndimage
 
 from deshadow.data.pairs.alignment import misalignment
 from deshadow.data.pairs.sample import Triplet
-from deshadow.data.pairs.statistics import dark_rate, measure, shadow_fraction
+from deshadow.data.pairs.statistics import dark_rate, measure_triplet, shadow_fraction
 
 Pixels = NDArray[np.uint8]
 
@@ -75,7 +75,7 @@ def test_all_figures_of_a_triplet() -> None:
     clean = texture().round().astype(np.uint8)
     mask = np.zeros(clean.shape[:2], np.uint8)
     mask[:80] = 255
-    figures = measure(Triplet(np.where(mask[..., None] > 0, clean // 2, clean), mask, clean))
+    figures = measure_triplet(Triplet(np.where(mask[..., None] > 0, clean // 2, clean), mask, clean))
     assert (figures.width, figures.height) == (200, 160)
     assert figures.shadow_fraction == 0.5
     assert figures.dark_rate > 3

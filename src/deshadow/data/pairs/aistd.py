@@ -14,7 +14,7 @@ from deshadow.data.pairs.pictures import PictureFile, save_picture
 from deshadow.system.progress import track
 
 
-def adjust(
+def adjust_colours(
     picture: NDArray[np.uint8], mask: NDArray[np.uint8], clean: NDArray[np.uint8]
 ) -> NDArray[np.uint8]:
     """(H, W, 3), (H, W), (H, W, 3) → (H, W, 3): the clean picture in the colours of the picture.
@@ -23,12 +23,14 @@ def adjust(
     2019) fit, for each channel of the encoded pictures, a gain and an offset by least squares over all pixels
     outside the mask, and apply them to the whole clean picture.
     """
-    gain, offset = fit(picture, mask, clean)
+    gain, offset = fit_colours(picture, mask, clean)
     adjusted: NDArray[np.float64] = clean * gain + 255 * offset
     return adjusted.round().clip(0, 255).astype(np.uint8)
 
 
-def fit(picture: NDArray[np.uint8], mask: NDArray[np.uint8], clean: NDArray[np.uint8]) -> NDArray[np.float64]:
+def fit_colours(
+    picture: NDArray[np.uint8], mask: NDArray[np.uint8], clean: NDArray[np.uint8]
+) -> NDArray[np.float64]:
     """(H, W, 3), (H, W), (H, W, 3) → (2, 3): gain and offset of each channel, for values in [0, 1]."""
     outside = mask == 0
     source, target = (view[outside].astype(np.float64) / 255 for view in (clean, picture))
@@ -94,7 +96,7 @@ def _adjust_one(sample: Sample, output: Path) -> tuple[float, float] | Problem:
     """Write one triplet; the mean absolute difference outside the shadow before and after."""
     try:
         picture, mask, clean = sample.load()
-        adjusted = adjust(picture, mask, clean)
+        adjusted = adjust_colours(picture, mask, clean)
     except ValueError as error:
         return Problem(str(sample.clean_file), str(error))
     _copy(sample.picture_file, output / f"{sample.split}_A")

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from deshadow.data.pairs.alignment import misalignment
 from deshadow.data.pairs.sample import Problem, Sample, Triplet
-from deshadow.image.colour import decode_luminance, linear
+from deshadow.image.colour import decode_luminance, srgb_to_linear
 
 # Half an 8-bit step above black: what a pixel that was rounded to 0 may have been.
-_BLACK = float(linear(np.array([0.5 / 255]))[0])
+_BLACK = float(srgb_to_linear(np.array([0.5 / 255]))[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Statistics:
     """Shift between the two pictures in pixels; nan if unknown."""
 
 
-def measure(triplet: Triplet) -> Statistics:
+def measure_triplet(triplet: Triplet) -> Statistics:
     """The statistics of a triplet."""
     picture, mask, clean = triplet
     height, width = mask.shape
@@ -74,6 +74,6 @@ def measure_all(samples: Iterable[Sample]) -> Iterator[Statistics | Problem]:
 
 def _measure_or_explain(sample: Sample) -> Statistics | Problem:
     try:
-        return measure(sample.load())
+        return measure_triplet(sample.load())
     except ValueError as error:
         return Problem(sample.name, str(error))

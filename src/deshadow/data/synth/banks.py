@@ -65,7 +65,7 @@ def picture_files(source: Path) -> Iterator[tuple[str, bytes]]:
 def load_backgrounds(source: Path, size: int) -> Tensor:
     """Backgrounds (N, 3, size, size) of 8 bits: the middle square of each picture, resized."""
     pictures = [
-        np.asarray(crop_middle(open_picture(source, *file).convert("RGB"), size))
+        np.asarray(crop_middle(decode_picture(source, *file).convert("RGB"), size))
         for file in pick_files(source, 3 * size**2)
     ]
     return torch.from_numpy(np.stack(pictures)).permute(0, 3, 1, 2).contiguous()
@@ -76,7 +76,7 @@ def load_silhouettes(source: Path, size: int = 192) -> Tensor:
 
     Each is scaled to fill the square but for a blank border, and stands on its lower edge.
     """
-    shapes = [silhouette(open_picture(source, *file), size) for file in pick_files(source, size**2)]
+    shapes = [frame_silhouette(decode_picture(source, *file), size) for file in pick_files(source, size**2)]
     return torch.from_numpy(np.stack(shapes))[:, None]
 
 
@@ -88,7 +88,7 @@ def pick_files(source: Path, each: int) -> list[tuple[str, bytes]]:
     return pick_evenly(files, max(1, ROOM // each))
 
 
-def open_picture(source: Path, name: str, data: bytes) -> Image.Image:
+def decode_picture(source: Path, name: str, data: bytes) -> Image.Image:
     """Decode a picture of a source."""
     try:
         picture = Image.open(io.BytesIO(data))
@@ -106,7 +106,7 @@ def crop_middle(picture: Image.Image, size: int) -> Image.Image:
     return picture.resize((size, size), Image.Resampling.LANCZOS, (left, top, left + side, top + side))
 
 
-def silhouette(picture: Image.Image, size: int) -> np.ndarray[tuple[int, int], np.dtype[np.uint8]]:
+def frame_silhouette(picture: Image.Image, size: int) -> np.ndarray[tuple[int, int], np.dtype[np.uint8]]:
     """Coverage (size, size) of one silhouette, on its lower edge, with a blank border."""
     if picture.has_transparency_data:
         solid = picture.convert("RGBA").getchannel("A")

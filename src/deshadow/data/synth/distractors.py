@@ -11,7 +11,7 @@ from deshadow.data.rng import Draws
 from deshadow.data.synth.occluders import Occluders
 from deshadow.data.synth.penumbra import binomial, soften
 from deshadow.data.synth.shading import lumps
-from deshadow.image.colour import encode, linear
+from deshadow.image.colour import linear_to_srgb, srgb_to_linear
 
 
 @dataclass(frozen=True)
@@ -53,20 +53,20 @@ def distract(
     They belong to the surface and not to the light: a shadow falls on them as on what they cover, so that
     its mask stays true. `textures` (N, 3, h, w) of 8 bits are what they are made of.
     """
-    share = (binomial(linear(picture)) + 0.01) / (binomial(linear(clean)) + 0.01)
+    share = (binomial(srgb_to_linear(picture)) + 0.01) / (binomial(srgb_to_linear(clean)) + 0.01)
     share = share.clamp(0.02, 1.0)
     covered = torch.zeros_like(picture[:, :1])
     for number, chance in enumerate(chosen.things):
         name = f"thing/{number}"
         there = draws.chance(f"{name}/there", 1, 1, 1, of=chance)
-        cover = silhouette(draws, name, occluders, picture.shape[-2:], chosen) * there
-        light = surface(draws, name, linear(clean), textures, chosen)
-        picture = torch.lerp(picture, encode(light * share), cover)
+        cover = place_silhouette(draws, name, occluders, picture.shape[-2:], chosen) * there
+        light = fill_surface(draws, name, srgb_to_linear(clean), textures, chosen)
+        picture = torch.lerp(picture, linear_to_srgb(light * share), cover)
         covered = torch.maximum(covered, cover)
     return Painted(picture, covered > 0.5)
 
 
-def silhouette(
+def place_silhouette(
     draws: Draws, name: str, occluders: Occluders, frame: tuple[int, ...], chosen: Distraction
 ) -> Tensor:
     """Where (B, 1, H, W) in [0, 1] a thing lies: a silhouette somewhere, of any size, turned anyhow."""
@@ -88,7 +88,7 @@ def silhouette(
     return soften(cover, sigma)
 
 
-def surface(draws: Draws, name: str, light: Tensor, textures: Tensor, chosen: Distraction) -> Tensor:
+def fill_surface(draws: Draws, name: str, light: Tensor, textures: Tensor, chosen: Distraction) -> Tensor:
     """What a thing looks like, (B, 3, H, W) linear light, where it lies on `light` of the same kind."""
     height, width = light.shape[-2:]
     texture = textures[draws.integers(f"{name}/texture", high=len(textures))].float() * (1 / 255)
@@ -96,7 +96,7 @@ def surface(draws: Draws, name: str, light: Tensor, textures: Tensor, chosen: Di
     line = [(torch.arange(side, device=light.device) + 0.5) * (2 / side) - 1 for side in (width, height)]
     x, y = line[0][None, None, :] * zoom, line[1][None, :, None] * zoom
     grid = torch.stack([x.expand(-1, height, -1), y.expand(-1, -1, width)], -1)
-    other = linear(F.grid_sample(texture, grid, padding_mode="reflection", align_corners=False))
+    other = srgb_to_linear(F.grid_sample(texture, grid, padding_mode="reflection", align_corners=False))
     depth = draws.uniform(f"{name}/depth", 1, 1, 1, low=chosen.depth[0], high=chosen.depth[1])
     tint = 0.3 * draws.normal(f"{name}/tint", 3, 1, 1).clamp(-2, 2)
     other = other * torch.exp(tint - depth)

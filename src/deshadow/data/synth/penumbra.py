@@ -24,8 +24,8 @@ def soften(picture: Tensor, sigma: Tensor) -> Tensor:
     result = levels.pop()
     while levels:
         above = levels.pop()
-        share = (resize(level, above.shape[-2:]) - len(levels)).clamp(0, 1)
-        result = torch.lerp(above, resize(result, above.shape[-2:]), share)
+        share = (resize_bilinear(level, above.shape[-2:]) - len(levels)).clamp(0, 1)
+        result = torch.lerp(above, resize_bilinear(result, above.shape[-2:]), share)
     return result
 
 
@@ -39,7 +39,7 @@ def binomial(picture: Tensor) -> Tensor:
     return padded * (1 / 256)
 
 
-def resize(picture: Tensor, size: torch.Size) -> Tensor:
+def resize_bilinear(picture: Tensor, size: torch.Size) -> Tensor:
     """Resize (N, C, h, w) to `size` (height, width), bilinear."""
     if picture.shape[-2:] == size:
         return picture

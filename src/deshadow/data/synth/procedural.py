@@ -9,7 +9,7 @@ from torch.nn import functional as F
 from deshadow.data.rng import Draws
 from deshadow.data.synth import silhouettes, textures
 from deshadow.data.synth.occluders import OccluderKind, Occluders, gather_occluders
-from deshadow.image.colour import quantise
+from deshadow.image.colour import round_to_8_bits
 
 Drawer = Callable[[Draws, int], Tensor]
 
@@ -56,7 +56,7 @@ def draw_backgrounds(
             draws = Draws(seed, index)
             # Twice the size, then halved: fine lines stay smooth.
             picture = textures.add_dark_things(draws, SURFACES[name](draws, 2 * size), dark_things)
-            result[index] = quantise(F.avg_pool2d(picture, 2).clamp(0, 1))
+            result[index] = round_to_8_bits(F.avg_pool2d(picture, 2).clamp(0, 1))
     return result
 
 
@@ -68,7 +68,7 @@ def draw_silhouettes(
     result = torch.empty(count, 1, size, size, dtype=torch.uint8, device=device)
     for turn, drawer in enumerate(drawers):
         for index in _chunks(count, turn, len(drawers), device):
-            result[index] = quantise(drawer(Draws(seed, index), size))[:, None]
+            result[index] = round_to_8_bits(drawer(Draws(seed, index), size))[:, None]
     if kind is OccluderKind.OBJECT:
         # An object ends: what lies outside the square repeats its border.
         result = F.pad(result[..., BORDER:-BORDER, BORDER:-BORDER], (BORDER,) * 4)

@@ -8,9 +8,9 @@ from torch.nn import functional as F
 
 from deshadow.data.rng import Draws
 from deshadow.data.synth.constants import constant
-from deshadow.data.synth.penumbra import binomial, resize
+from deshadow.data.synth.penumbra import binomial, resize_bilinear
 from deshadow.data.synth.recipe import Darkness, ShadowRecipe
-from deshadow.image.colour import LUMINANCE, decode, encode, luminance, quantise
+from deshadow.image.colour import LUMINANCE, decode_srgb, linear_to_srgb, luminance, round_to_8_bits
 
 
 class Sky(NamedTuple):
@@ -69,20 +69,20 @@ def lumps(draws: Draws, stream: str, height: int, width: int) -> Tensor:
 
 def local_mean(level: Tensor) -> Tensor:
     """Mean of (B, 1, H, W) around each pixel, by a coarse copy."""
-    return resize(binomial(F.avg_pool2d(level, 4, ceil_mode=True)), level.shape[-2:])
+    return resize_bilinear(binomial(F.avg_pool2d(level, 4, ceil_mode=True)), level.shape[-2:])
 
 
 def shade(light: Tensor, sky: Sky, sun: Tensor) -> Tensor:
     """8-bit picture of the surface `light` (B, 3, H, W) where `sun` (B, 1, H, W) of the sun arrives."""
     lost = 1 - sun
-    return quantise(encode(light * (sun + lost * sky.share)) + lost * sky.noise)
+    return round_to_8_bits(linear_to_srgb(light * (sun + lost * sky.share)) + lost * sky.noise)
 
 
 def shade_pictures(
     background: Tensor, draws: Draws, recipe: ShadowRecipe, before: Tensor, after: Tensor
 ) -> tuple[Tensor, Tensor]:
     """8-bit pictures (B, 3, H, W) under the sun `before` and `after` (B, 1, H, W), equal where those are."""
-    light = decode(background)
+    light = decode_srgb(background)
     left = sky(draws, recipe, light)
     clean = shade(light, left, after)
     picture = torch.where(before < after, shade(light, left, before), clean)

@@ -60,8 +60,8 @@ def prepare_folder(
         "seed": seed,
         "size": list(backgrounds.shape[-2:]),
         "recipe": asdict(recipe),
-        "backgrounds": digest(backgrounds),
-        "occluders": digest(occluders.silhouettes),
+        "backgrounds": fingerprint_bank(backgrounds),
+        "occluders": fingerprint_bank(occluders.silhouettes),
     }
     text = json.dumps(settings, indent=2) + "\n"
     check_folder(out)
@@ -81,7 +81,7 @@ def check_folder(out: Path) -> None:
         raise ValueError(f"{out} is not empty and holds no synthetic triplets; give a new folder")
 
 
-def digest(bank: Tensor) -> str:
+def fingerprint_bank(bank: Tensor) -> str:
     """Short fingerprint of a bank."""
     return hashlib.blake2b(bank.cpu().numpy().tobytes(), digest_size=8).hexdigest()
 
@@ -97,12 +97,12 @@ def write_one(out: Path, made: Triplets, k: int, number: int) -> None:
     for slot in range(made.instances.shape[1]):
         if made.instances[k, slot].any():
             kind = "target" if made.targets[k, slot] else "other"
-            save(made.instances[k, slot].numpy(), out / "instances" / f"{number:06d}_{slot}_{kind}.png")
-    save(made.mask[k, 0].numpy(), out / "mask" / name)
-    save(made.clean[k].permute(1, 2, 0).numpy(), out / "shadow_free" / name)
-    save(made.picture[k].permute(1, 2, 0).numpy(), out / "shadow" / name)
+            save_png(made.instances[k, slot].numpy(), out / "instances" / f"{number:06d}_{slot}_{kind}.png")
+    save_png(made.mask[k, 0].numpy(), out / "mask" / name)
+    save_png(made.clean[k].permute(1, 2, 0).numpy(), out / "shadow_free" / name)
+    save_png(made.picture[k].permute(1, 2, 0).numpy(), out / "shadow" / name)
 
 
-def save(pixels: NDArray[np.uint8] | NDArray[np.bool_], path: Path) -> None:
+def save_png(pixels: NDArray[np.uint8] | NDArray[np.bool_], path: Path) -> None:
     """Write a PNG, whole or not at all; a mask is written as 0 and 255."""
     save_picture(path, pixels.astype(np.uint8) * 255 if pixels.dtype == np.bool_ else pixels.astype(np.uint8))

@@ -7,7 +7,7 @@ from pathlib import Path
 from deshadow import __version__
 from deshadow.evaluation.protocol import Evaluation, Shown
 from deshadow.evaluation.published import TABLES, Published, Row, impossible
-from deshadow.evaluation.record import scores_of, seconds
+from deshadow.evaluation.record import median_seconds, scores_of
 from deshadow.evaluation.report.gallery import MOST_ERROR, RAMP, data_uri, error_map
 from deshadow.evaluation.report.scatter import scatter
 from deshadow.evaluation.report.table import TITLES, count_line, millions, number
@@ -112,7 +112,7 @@ def _costs(evaluations: Sequence[Evaluation]) -> str:
     for evaluation in evaluations:
         shadow = pool(scores_of(evaluation, native=False))["shadow"]
         figures = (shadow.lab_rmse, shadow.lab_mae_per_picture, shadow.psnr_region)
-        cells = (millions(evaluation), number(seconds(evaluation), 3), *map(number, figures))
+        cells = (millions(evaluation), number(median_seconds(evaluation), 3), *map(number, figures))
         rows.append(
             f"<tr><th>{escape(evaluation.method.name)}</th>{''.join(f'<td>{cell}</td>' for cell in cells)}"
             f'<td class="left">{escape(evaluation.method.note)}</td></tr>'

@@ -7,14 +7,14 @@ from rich.console import Console
 from rich.table import Table
 
 from deshadow.evaluation.protocol import Evaluation
-from deshadow.evaluation.record import counts, scores_of, seconds
+from deshadow.evaluation.record import count_unusual, median_seconds, scores_of
 from deshadow.metrics.pooling import headline, pool
 from deshadow.metrics.scores import REGIONS
 
 TITLES = {"shadow": "shadow", "non_shadow": "non-shadow", "all": "all"}
 
 
-def show(evaluations: Sequence[Evaluation]) -> None:
+def print_tables(evaluations: Sequence[Evaluation]) -> None:
     """Print the tables, the number of pictures, and the files that were left out."""
     console = Console(highlight=False, soft_wrap=True)
     for native in (False, True):
@@ -70,7 +70,7 @@ def cost_table(evaluations: Sequence[Evaluation]) -> Table:
         table.add_row(
             evaluation.method.name,
             millions(evaluation),
-            number(seconds(evaluation), 3),
+            number(median_seconds(evaluation), 3),
             number(shadow.lab_rmse),
             number(shadow.lab_mae_per_picture),
             number(shadow.psnr_region),
@@ -88,7 +88,7 @@ def count_line(evaluation: Evaluation) -> str:
         "resized_results": "whose result had another size",
         "problems": "left out",
     }
-    found, pictures = counts(evaluation), len(evaluation.pictures)
+    found, pictures = count_unusual(evaluation), len(evaluation.pictures)
     if found["resized_results"] == pictures:
         del found["resized_results"]  # so works the method: not worth mentioning
     parts = [f"{count:,} {words[name]}" for name, count in found.items() if count]
