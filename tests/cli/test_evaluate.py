@@ -19,7 +19,7 @@ from without_torch import WITHOUT_TORCH
 from deshadow.data.pairs.find import find
 from deshadow.evaluation.build import build_methods
 from deshadow.evaluation.degraded_masks import degrade_mask
-from deshadow.evaluation.methods import with_masks
+from deshadow.evaluation.methods import replace_masks
 from deshadow.evaluation.options import Comparison, Outputs
 from deshadow.evaluation.protocol import choose_samples, evaluate
 from deshadow.evaluation.record import as_dict, format_evaluations
@@ -296,9 +296,9 @@ def test_a_protected_shadow_is_not_touched(mode: Any, masks: str, tmp_path: Path
     mask[60:120, 60:120] = 255
     protected[60:120, 124:180] = True
     if masks == "dilated":
-        method = with_masks(method, lambda _, true: degrade_mask(true, "dilated"), "")
+        method = replace_masks(method, lambda _, true: degrade_mask(true, "dilated"), "")
     elif masks == "detected":  # both shadows
-        method = with_masks(method, lambda picture, true: np.full_like(true, 255), "")
+        method = replace_masks(method, lambda picture, true: np.full_like(true, 255), "")
     result = method.remove(give(picture, mask, protected=protected))
     assert (result[protected] == picture[protected]).all()
     assert (result[mask > 0] != picture[mask > 0]).any()

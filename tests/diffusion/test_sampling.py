@@ -12,7 +12,7 @@ from deshadow.diffusion.schedule import Schedule, Spacing
 
 SCHEDULE = Schedule()
 STEPS = [1, 2, 4, 10, 50]
-SAMPLERS: list[Sampler] = ["ddim", "dpm++"]
+SAMPLERS: list[Sampler] = ["ddim", "dpm"]
 SHAPE = (2, 3, 6, 5)
 
 
@@ -200,10 +200,10 @@ def test_a_sampler_can_be_stopped_after_any_step() -> None:
     ("options", "message"),
     [
         ({"steps": 0}, "number of steps"),
-        ({"sampler": "euler"}, r"unknown sampler 'euler': choose from ddim, dpm\+\+"),
+        ({"sampler": "euler"}, r"unknown sampler 'euler': choose from ddim, dpm"),
         ({"eta": 0.5}, "pass a generator"),
         ({"eta": -0.5}, "must not be negative"),
-        ({"eta": 0.5, "sampler": "dpm++"}, "leave eta at 0"),
+        ({"eta": 0.5, "sampler": "dpm"}, "leave eta at 0"),
         ({"eta": 0.5, "rng": torch.Generator()}, r"need a numpy\.random\.Generator"),
     ],
 )

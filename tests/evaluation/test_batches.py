@@ -9,7 +9,7 @@ from scenes import scene, write_scenes, write_triplet
 from deshadow.data.pairs.find import find
 from deshadow.evaluation.build import build_methods
 from deshadow.evaluation.methods import Method, load_input
-from deshadow.evaluation.models import Sampling, run_network, run_network_batch
+from deshadow.evaluation.models import Sampling, make_batch_remover, make_network_remover
 from deshadow.evaluation.options import Comparison
 from deshadow.evaluation.protocol import evaluate
 from deshadow.nn.config import ModelConfig, UNetShape
@@ -35,8 +35,8 @@ def scenes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def in_batches(seed: int = 0) -> tuple[Method, Method]:
     """A model that takes one picture at a time, and the same in batches."""
     backend = TorchBackend(random_model(ModelConfig(COARSE, COARSE)))
-    one = Method("one", run_network(backend, Sampling(1, seed=seed)))
-    return one, replace(one, name="batches", remove_batch=run_network_batch(backend, Sampling(1, seed=seed)))
+    one = Method("one", make_network_remover(backend, Sampling(1, seed=seed)))
+    return one, replace(one, name="batches", remove_batch=make_batch_remover(backend, Sampling(1, seed=seed)))
 
 
 def test_a_batch_gives_what_its_pictures_give_alone_and_in_any_company(scenes: Path) -> None:

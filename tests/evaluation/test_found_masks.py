@@ -11,7 +11,7 @@ from deshadow.data.pairs.find import find
 from deshadow.diffusion.arrays import Array
 from deshadow.evaluation import detectors
 from deshadow.evaluation.degraded_masks import degrade_mask
-from deshadow.evaluation.methods import Input, Method, with_masks
+from deshadow.evaluation.methods import Input, Method, replace_masks
 from deshadow.evaluation.options import Comparison, MaskKind, Outputs
 from deshadow.evaluation.run import run, run_detector
 from deshadow.image.resize import bicubic, nearest
@@ -57,7 +57,9 @@ def test_a_method_gets_the_found_mask_at_the_size_of_the_true_one() -> None:
         given.append(given_input.mask)
         return given_input.picture
 
-    method = with_masks(Method("spy", remove), lambda picture, _: detectors.detect_mask(Dark(), picture), "")
+    method = replace_masks(
+        Method("spy", remove), lambda picture, _: detectors.detect_mask(Dark(), picture), ""
+    )
     method.remove(give(picture, mask))
     assert np.array_equal(given[0], nearest(detectors.detect_mask(Dark(), picture), 120, 200))
     assert not np.array_equal(given[0], mask)

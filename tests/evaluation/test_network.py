@@ -6,7 +6,7 @@ from random_models import random_model
 from scenes import give, scene
 
 from deshadow.diffusion.arrays import Array
-from deshadow.evaluation.models import Sampling, run_network
+from deshadow.evaluation.models import Sampling, make_network_remover
 from deshadow.image.morphology import dilate
 from deshadow.image.resize import bicubic, nearest
 from deshadow.nn.config import ModelConfig, find_preset, make_palette, make_unconditional
@@ -38,7 +38,7 @@ NO_ENCODER = replace(find_preset("tiny"), guidance="none", fusion="none", predic
 def test_the_network_gets_the_picture_at_256_and_the_mask_dilated_by_21() -> None:
     picture, mask, _ = scene(120, 200)
     spy = Spy(NO_ENCODER)
-    result = run_network(spy, Sampling(2))(give(picture, mask))
+    result = make_network_remover(spy, Sampling(2))(give(picture, mask))
     small = bicubic(picture, 256, 256)
     assert len(spy.seen) == 2
     _, seen, seen_mask = spy.seen[0]
@@ -54,9 +54,9 @@ def test_the_mask_does_not_grow_into_another_shadow() -> None:
     protected = (mask == 0) & (np.arange(256) > 100)
     assert (dilated & protected).any()
     spy = Spy(NO_ENCODER)
-    run_network(spy, Sampling(1))(give(picture, mask, protected=protected))
+    make_network_remover(spy, Sampling(1))(give(picture, mask, protected=protected))
     np.testing.assert_array_equal(spy.seen[0][2][0, 0] > 0, dilated & ~protected)
-    run_network(spy, Sampling(1))(give(picture, mask, protected=np.ones(mask.shape, bool)))
+    make_network_remover(spy, Sampling(1))(give(picture, mask, protected=np.ones(mask.shape, bool)))
     np.testing.assert_array_equal(spy.seen[1][2][0, 0] > 0, mask > 0)  # its own pixels it keeps
 
 
@@ -64,7 +64,7 @@ def test_the_noise_belongs_to_the_seed_and_the_picture_s_name() -> None:
     picture, mask, _ = scene()
     spy = Spy(NO_ENCODER)
     for seed, name in ((0, "a"), (0, "b"), (1, "a"), (0, "a")):
-        run_network(spy, Sampling(1, seed=seed))(give(picture, mask, name))
+        make_network_remover(spy, Sampling(1, seed=seed))(give(picture, mask, name))
     first, other_name, other_seed, again = (noisy for noisy, *_ in spy.seen)
     assert abs(first.mean()) < 0.01
     assert first.std() == pytest.approx(1, abs=0.01)
@@ -75,14 +75,14 @@ def test_the_noise_belongs_to_the_seed_and_the_picture_s_name() -> None:
 
 def test_palette_never_looks_at_the_mask() -> None:
     picture, mask, _ = scene()
-    remove = run_network(TorchBackend(random_model(make_palette(find_preset("tiny")))), Sampling(1))
+    remove = make_network_remover(TorchBackend(random_model(make_palette(find_preset("tiny")))), Sampling(1))
     np.testing.assert_array_equal(remove(give(picture, mask)), remove(give(picture, 255 - mask)))
 
 
 def test_repaint_keeps_the_picture_outside_the_dilated_mask_and_makes_anew_what_is_inside() -> None:
     picture, mask, _ = scene()
     spy = Spy(make_unconditional(find_preset("tiny")))
-    result = run_network(spy, Sampling(6, jump=2, resamplings=3))(give(picture, mask))
+    result = make_network_remover(spy, Sampling(6, jump=2, resamplings=3))(give(picture, mask))
     hole = dilate(nearest(mask, 256, 256), 10) > 0
     small = bicubic(picture, 256, 256)
     np.testing.assert_array_equal(result[~hole], small[~hole])

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from oracles import Oracle
 from scenes import give, scene
 
-from deshadow.evaluation.models import Sampling, run_network
+from deshadow.evaluation.models import Sampling, make_network_remover
 from deshadow.image.morphology import dilate, dilation_radius, erode
 from deshadow.image.resize import SIDE, nearest
 from deshadow.removal import reach
@@ -78,6 +78,6 @@ def test_training_evaluation_and_removal_dilate_by_this_radius(shape: str) -> No
         seen.append(mask)
         return picture
 
-    run_network(Oracle(note), Sampling(1))(give(picture, mask))
+    make_network_remover(Oracle(note), Sampling(1))(give(picture, mask))
     small = nearest(mask, SIDE, SIDE) > 0
     np.testing.assert_array_equal(seen[0][0, 0] > 0, dilate(small, dilation_radius(SIDE, SIDE)))

@@ -66,7 +66,7 @@ def test_unknown_choices_are_named(field: str) -> None:
     [
         ({"base": 0}, "positive base"),
         ({"multipliers": ()}, "at least one level"),
-        ({"attention": (7,)}, "attention at level 7 of 2 levels"),
+        ({"attention": (7,)}, "level 7 has attention, but there are 2 levels"),
         ({"head_channels": 5}, "heads of 5"),
     ],
 )

@@ -91,7 +91,7 @@ def test_notes_travel_with_the_weights(tmp_path: Path) -> None:
 def test_places_lead_to_the_bytes_of_each_tensor(path: Path) -> None:
     data = path.read_bytes()
     tensors = checkpoint.read_checkpoint(path).tensors
-    for name, place in checkpoint.places(path).items():
+    for name, place in checkpoint.locate_tensors(path).items():
         raw = np.frombuffer(data[place.offset : place.offset + place.length], np.float32)
         assert np.array_equal(raw.reshape(place.shape), tensors[name])
 

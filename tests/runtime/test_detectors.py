@@ -97,10 +97,10 @@ def test_the_wrong_kind_of_weights_is_refused_in_one_sentence(weights: Path, tmp
     remover = tmp_path / "remover.safetensors"
     checkpoint.save_model(remover, random_model(ModelConfig(SMALL, SMALL)))
     for open_it in (open_detector, checkpoint.load_detector, OnnxDetector):
-        with pytest.raises(ValueError, match="holds a remover of shadows, which finds none"):
+        with pytest.raises(ValueError, match="holds a remover, but a detector is needed"):
             open_it(remover)
     for open_remover in (open_backend, checkpoint.load_remover):
-        with pytest.raises(ValueError, match="holds a detector of shadows, which removes none"):
+        with pytest.raises(ValueError, match="holds a detector, but a remover is needed"):
             open_remover(weights)
 
 

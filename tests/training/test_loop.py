@@ -298,13 +298,13 @@ def test_masks_do_not_grow_into_shadows_that_stay(tmp_path: Path) -> None:
     source = open_source(options(tmp_path, "--images", "1", "--seed", "3"), torch.device("cpu"))
     numbers = range(64)
     scenes = source.scenes("instances", numbers)
-    assert not (scenes.mask & scenes.stays).any()
-    assert (dilate_masks(scenes.mask).bool() & scenes.stays).flatten(1).any(1).sum() > 10
+    assert not (scenes.mask & scenes.protected).any()
+    assert (dilate_masks(scenes.mask).bool() & scenes.protected).flatten(1).any(1).sum() > 10
     draws = Draws(3, torch.arange(64))
-    seen = draw_masks(scenes.mask, scenes.stays, draws, 0.5)
+    seen = draw_masks(scenes.mask, scenes.protected, draws, 0.5)
     careful = ~draws.chance("mask/degraded", of=0.5)
     assert 10 < careful.sum() < 54
-    assert not (seen.bool() & scenes.stays)[careful].any()
+    assert not (seen.bool() & scenes.protected)[careful].any()
     assert (seen.bool() | ~scenes.mask)[careful].all()
 
 
@@ -401,7 +401,7 @@ def test_released_weights_start_a_new_run(tmp_path: Path) -> None:
         (["--images", "8", "--val-steps", "1001"], "number of steps"),
         (["--images", "8", "--data", "{pairs}", "--out", "{pairs}/train/shadow"], "lies in the data"),
         (["--images", "8", "--size", "20"], "--size must be a multiple of 8"),
-        (["--images", "8", "--weighting", "p2"], "goes with --predicts noise"),
+        (["--images", "8", "--weighting", "p2"], "use it with --predicts noise"),
         (["--images", "8", "--no-blind"], "take --predicts noise"),
         (["--images", "8", "--pretrain", "0"], "no trained encoder to freeze"),
         (["--frobnicate"], "unrecognized arguments"),

@@ -13,7 +13,7 @@ from deshadow.data.augment import Augmentation
 from deshadow.runtime import checkpoint
 from deshadow.training.ablation import ABLATE
 from deshadow.training.arguments import build, change, flatten, list_arguments
-from deshadow.training.batches import augmentation_of, dilate_masks, open_source
+from deshadow.training.batches import dilate_masks, make_augmentation, open_source
 from deshadow.training.distill import DISTILL
 from deshadow.training.loop import train
 from deshadow.training.options import (
@@ -177,4 +177,4 @@ def test_without_ema_the_averaged_weights_are_the_weights(tmp_path: Path) -> Non
 
 
 def test_the_defaults_of_augmentation_are_those_of_the_data() -> None:
-    assert augmentation_of(AugmentationOptions()) == Augmentation()
+    assert make_augmentation(AugmentationOptions()) == Augmentation()

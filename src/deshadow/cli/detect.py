@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from deshadow.cli.parameters import Device, Finder
+from deshadow.cli.parameters import DetectorWeights, Device
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,7 +28,7 @@ def detect(
     overlay: Annotated[
         Path | None, Parameter(help="Picture to write: the photo with its shadows outlined and numbered.")
     ] = None,
-    detector: Finder = "detector",
+    detector: DetectorWeights = "detector",
     device: Device = "auto",
 ) -> None:
     """Find the shadows of a photo: write them as a mask, and list them with their numbers."""

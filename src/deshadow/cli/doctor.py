@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deshadow import __version__
-from deshadow.cli.parameters import Device, Finder, Weights
+from deshadow.cli.parameters import DetectorWeights, Device, Weights
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -34,7 +34,9 @@ _SIDE, _TRIALS = 256, 3
 Rows = Iterator[tuple[str, str]]
 
 
-def doctor(*, weights: Weights = "light", detector: Finder = "detector", device: Device = "auto") -> None:
+def doctor(
+    *, weights: Weights = "light", detector: DetectorWeights = "detector", device: Device = "auto"
+) -> None:
     """Report what is installed, how to install what is missing, and how fast the networks run here."""
     from rich.console import Console
 

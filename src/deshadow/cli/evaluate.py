@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from deshadow.cli.parameters import Folder, Split
 from deshadow.evaluation.options import DEFAULT_DETECTOR, EvaluationMode, LatentKind, MaskKind
-from deshadow.removal.options import Solver
+from deshadow.removal.options import Sampler
 
 
 def evaluate(
@@ -54,7 +54,7 @@ def evaluate(
             help="Sampling steps: N, or NAME=N for one model. Default: 1, or 50 if it predicts noise.",
         ),
     ] = None,
-    sampler: Annotated[Solver, Parameter(help="Sampler of the diffusion.")] = "ddim",
+    sampler: Annotated[Sampler, Parameter(help="Sampler of the diffusion.")] = "ddim",
     latent: Annotated[
         LatentKind,
         Parameter(

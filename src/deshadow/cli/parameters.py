@@ -9,7 +9,7 @@ Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
 Weights = Annotated[
     str, Parameter(help="Networks that remove shadows: name of shipped weights, or a .safetensors file.")
 ]
-Finder = Annotated[
+DetectorWeights = Annotated[
     str, Parameter(help="Network that finds shadows: name of shipped weights, or a .safetensors file.")
 ]
 Device = Annotated[str, Parameter(help="auto, cpu, or a device of torch, such as cuda or mps.")]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter
 
-from deshadow.cli.parameters import Device, Finder, Flag, Weights
+from deshadow.cli.parameters import DetectorWeights, Device, Flag, Weights
 from deshadow.removal.options import Option, RemovalOptions, list_options
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def remove(
     ] = None,
     options: Annotated[_Flags, Parameter(name="*")] = _Flags(),  # noqa: B008 (immutable)
     weights: Annotated[Weights, Parameter(group=_NETWORKS)] = "light",
-    detector: Annotated[Finder, Parameter(group=_NETWORKS)] = "detector",
+    detector: Annotated[DetectorWeights, Parameter(group=_NETWORKS)] = "detector",
     device: Annotated[Device, Parameter(group=_NETWORKS)] = "auto",
 ) -> None:
     """Remove the shadows of photos: all of them, or those that you point at."""

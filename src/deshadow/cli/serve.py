@@ -1,8 +1,10 @@
-"""`deshadow serve`. The server is imported when the command runs, so that `--help` stays fast."""
+"""`deshadow serve`: serves the page and the HTTP API. It imports the server when it runs."""
 
 from typing import Annotated
 
 from cyclopts import Parameter
+
+from deshadow.cli.parameters import DetectorWeights, Device, Weights
 
 
 def serve(
@@ -15,9 +17,9 @@ def serve(
     token: Annotated[
         str | None, Parameter(env_var="DESHADOW_TOKEN", help="Secret that every request must contain.")
     ] = None,
-    weights: Annotated[str, Parameter(help="A .safetensors file, or the name of shipped weights.")] = "light",
-    detector: Annotated[str, Parameter(help="The same for the shadow detector.")] = "detector",
-    device: Annotated[str, Parameter(help="auto, cpu or cuda.")] = "auto",
+    weights: Weights = "light",
+    detector: DetectorWeights = "detector",
+    device: Device = "auto",
     max_megapixels: Annotated[float, Parameter(help="Largest photo, in millions of pixels.")] = 50.0,
     max_upload: Annotated[float, Parameter(help="Largest upload, in MiB.")] = 64.0,
     queue: Annotated[

@@ -17,7 +17,7 @@ def parse_tokens(
     about: str,
     positional: Sequence[str],
 ) -> dict[str, Any]:
-    """The value of every argument on a command line; those of `positional` go by their place.
+    """The value of every argument on a command line; those in `positional` have no flag.
 
     It is `deshadow.training.arguments.parse_arguments` with the looks of the other commands.
     """

@@ -58,10 +58,10 @@ def augment(pairs: Pairs, draws: Draws, size: int, chosen: Augmentation = DEFAUL
     """
     height, width = pairs.picture.shape[-2:]
     grid, samples = cut(draws, chosen, height, width, size)
-    gains = light_gains(draws, chosen)
+    gains = draw_gains(draws, chosen)
     picture, clean = (sample_grid(tone(view, gains), grid, samples) for view in (pairs.picture, pairs.clean))
     picture, clean = (
-        round_to_8_bits(deepen_shadows(picture, clean, depths(draws, chosen))),
+        round_to_8_bits(deepen_shadows(picture, clean, draw_depths(draws, chosen))),
         round_to_8_bits(clean),
     )
     share = sample_grid(pairs.mask.float(), grid, samples)
@@ -76,7 +76,7 @@ def vary(picture: Tensor, draws: Draws, size: int, chosen: Augmentation = DEFAUL
     """Crop squares of `size` pixels from pictures (B, 3, H, W) of 8 bits, as `augment` does from pairs."""
     height, width = picture.shape[-2:]
     cut_out = cut(draws, chosen, height, width, size)
-    return round_to_8_bits(sample_grid(tone(picture, light_gains(draws, chosen)), *cut_out))
+    return round_to_8_bits(sample_grid(tone(picture, draw_gains(draws, chosen)), *cut_out))
 
 
 def cut(draws: Draws, chosen: Augmentation, height: int, width: int, size: int) -> tuple[Tensor, int]:
@@ -116,7 +116,7 @@ def sample_grid(picture: Tensor, grid: Tensor, samples: int) -> Tensor:
     return F.avg_pool2d(fine, samples) if samples > 1 else fine
 
 
-def light_gains(draws: Draws, chosen: Augmentation) -> Tensor:
+def draw_gains(draws: Draws, chosen: Augmentation) -> Tensor:
     """Random gains (B, 3) of linear light."""
     exposure = 0.6931 * chosen.exposure * draws.normal("exposure", 1).clamp(-2, 2)
     balance = chosen.balance * draws.normal("balance", 2).clamp(-2, 2)
@@ -124,7 +124,7 @@ def light_gains(draws: Draws, chosen: Augmentation) -> Tensor:
     return torch.exp(exposure + torch.cat([balance[:, :1], zero, balance[:, 1:]], 1))
 
 
-def depths(draws: Draws, chosen: Augmentation) -> Tensor:
+def draw_depths(draws: Draws, chosen: Augmentation) -> Tensor:
     """Random powers (B, 3) for `deepen_shadows`."""
     depth = chosen.depth * draws.normal("depth", 1).clamp(-2, 2)
     return 1 + depth + chosen.tint * draws.normal("tint", 3).clamp(-2, 2)

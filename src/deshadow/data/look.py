@@ -86,7 +86,7 @@ def survey(pairs: PairSet, skip_problems: bool = False) -> Survey:
     broken = [found for _, found in both if isinstance(found, Problem)]
     if broken and not (skip_problems and good):
         raise ValueError(
-            f"{list_problems(broken, most=5)} (in {pairs.folder}; or skip them: --skip-problems)"
+            f"{list_problems(broken, most=5)} (in {pairs.folder}; skip them with --skip-problems)"
         )
     samples, figures = zip(*good, strict=True)
     return Survey(pairs, samples, figures, (*pairs.problems, *broken))

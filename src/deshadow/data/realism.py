@@ -121,7 +121,7 @@ def edge_widths(ratio: Array, inside: NDArray[np.bool_], most: int = 256) -> Arr
 
 
 def profile_widths(profile: Array, steps: Array) -> Array:
-    """Widths of the sound ones among profiles (N, S) that rise from shadow to light."""
+    """Widths of those profiles (N, S) that rise clearly from shadow to light."""
     quarter = profile.shape[1] // 8
     low, high = np.median(profile[:, :quarter], -1), np.median(profile[:, -quarter:], -1)
     step = high - low

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from deshadow.data.augment import Augmentation, light_gains
+from deshadow.data.augment import Augmentation, draw_gains
 from deshadow.data.rng import Draws
 from deshadow.image.colour import linear_to_srgb, luminance, srgb_to_linear
 
@@ -76,7 +76,7 @@ def sample_view(picture: Tensor, grid: Tensor, samples: int) -> Tensor:
 
 def vary_light(picture: Tensor, draws: Draws, chosen: View = DEFAULT_VIEW) -> Tensor:
     """(B, 3, H, W) sRGB in [0, 1] → the same in another light, as taken by another camera."""
-    gains = light_gains(draws, Augmentation(exposure=chosen.exposure, balance=chosen.balance))
+    gains = draw_gains(draws, Augmentation(exposure=chosen.exposure, balance=chosen.balance))
     gamma = torch.exp(chosen.gamma * draws.normal("view/gamma", 1, 1, 1).clamp(-2, 2))
     light = srgb_to_linear(picture) * gains[:, :, None, None]
     pale, grey = (

@@ -18,7 +18,7 @@ from deshadow.diffusion.schedule import Schedule, Spacing
 if TYPE_CHECKING:
     import torch
 
-Sampler = Literal["ddim", "dpm++"]
+Sampler = Literal["ddim", "dpm"]
 
 
 def sample(
@@ -41,9 +41,9 @@ def sample(
     times = schedule.times(steps, spacing, start)
     if sampler == "ddim":
         states = ddim(denoise, noisy, schedule, times, eta=eta, rng=rng)
-    elif sampler == "dpm++":
+    elif sampler == "dpm":
         if eta:
-            raise ValueError("dpm++ is deterministic: leave eta at 0, or sample with ddim")
+            raise ValueError("dpm is deterministic: leave eta at 0, or sample with ddim")
         states = dpm_solver(denoise, noisy, schedule, times)
     else:
         raise ValueError(f"unknown sampler {sampler!r}: choose from {', '.join(get_args(Sampler))}")

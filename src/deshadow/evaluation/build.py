@@ -3,8 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from deshadow.evaluation.methods import BASELINES, Method, baseline, from_folder
-from deshadow.evaluation.models import Latents, Sampling, run_network, run_network_batch, run_remover
+from deshadow.evaluation.methods import BASELINES, Method, make_baseline, make_results_method
+from deshadow.evaluation.models import (
+    Latents,
+    Sampling,
+    make_batch_remover,
+    make_network_remover,
+    make_photo_remover,
+)
 from deshadow.evaluation.options import DEFAULT_WEIGHTS, Comparison, LatentKind
 from deshadow.nn.config import ModelConfig, Sees
 from deshadow.nn.layout import Cost, model_cost
@@ -34,9 +40,9 @@ def build_methods(comparison: Comparison) -> list[Method]:
     methods = []
     for name in names:
         if name in results and name not in weights:
-            methods.append(from_folder(name, Path(results[name])))
+            methods.append(make_results_method(name, Path(results[name])))
         elif name in BASELINES and name not in weights:
-            methods.append(baseline(name))
+            methods.append(make_baseline(name))
         elif name in _SEES and name not in weights:
             raise ValueError(f"{name} needs a model that was trained for it: --weights {name}=PATH")
         else:
@@ -60,12 +66,12 @@ def _build_model(name: str, path_or_name: str, comparison: Comparison, steps: in
     remove_batch = None
     latents = None if comparison.latent == "own" else Latents(backend, comparison.latent)
     if comparison.mode == "network":
-        remove = run_network(backend, sampling, latents)
+        remove = make_network_remover(backend, sampling, latents)
         note += _LATENT_NOTES[comparison.latent]
         if backend.device != "cpu" and not config.unconditional:
-            remove_batch = run_network_batch(backend, sampling, latents)
+            remove_batch = make_batch_remover(backend, sampling, latents)
     else:
-        remove, note = run_remover(backend, comparison.mode, sampling), f"{comparison.mode}: {note}"
+        remove, note = make_photo_remover(backend, comparison.mode, sampling), f"{comparison.mode}: {note}"
     return Method(
         name,
         remove,

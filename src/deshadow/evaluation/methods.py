@@ -91,13 +91,13 @@ def load_input(sample: Sample) -> Input:
     return make_input(sample, sample.load())
 
 
-def baseline(name: str) -> Method:
+def make_baseline(name: str) -> Method:
     """One of the methods without learning."""
     remove, note = BASELINES[name]
     return Method(name, lambda given: remove(given.picture, given.mask), 0, note)
 
 
-def from_folder(name: str, folder: Path) -> Method:
+def make_results_method(name: str, folder: Path) -> Method:
     """The pictures of a folder as results, found by name, whatever their format and size."""
     if not folder.is_dir():
         raise ValueError(f"{folder} is not a folder: --results takes the folder of the pictures to score")
@@ -118,7 +118,7 @@ def from_folder(name: str, folder: Path) -> Method:
     return Method(name, remove, note="made elsewhere", timed=False)
 
 
-def with_masks(method: Method, source: MaskSource, note: str) -> Method:
+def replace_masks(method: Method, source: MaskSource, note: str) -> Method:
     """A method that is given other masks than the true ones; it is still scored in the true regions.
 
     What the true masks protect stays protected.

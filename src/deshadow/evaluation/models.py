@@ -16,8 +16,7 @@ from deshadow.evaluation.methods import BATCH, Input, Pixels, Remove, RemoveBatc
 from deshadow.evaluation.options import LatentKind
 from deshadow.image.morphology import dilate, dilation_radius
 from deshadow.image.resize import SIDE, bicubic, nearest
-from deshadow.removal.modes import SAMPLERS
-from deshadow.removal.options import RemovalOptions, Solver
+from deshadow.removal.options import RemovalOptions, Sampler
 from deshadow.removal.remover import Remover
 from deshadow.runtime.backend import Backend, condition
 from deshadow.system.progress import track
@@ -28,7 +27,7 @@ class Sampling:
     """How results are sampled from a model."""
 
     steps: int
-    sampler: Solver = "ddim"
+    sampler: Sampler = "ddim"
     seed: int = 0
     jump: int = 10
     """RePaint: length of the jumps back, in steps."""
@@ -88,7 +87,7 @@ def choose_other_scenes(samples: Sequence[Sample]) -> list[Sample]:
     return others
 
 
-def run_network(backend: Backend, sampling: Sampling, latents: Latents | None = None) -> Remove:
+def make_network_remover(backend: Backend, sampling: Sampling, latents: Latents | None = None) -> Remove:
     """The network's own output, (256, 256, 3) of 8 bits, as the published protocol scores it.
 
     Every picture goes through the network by itself, with noise from the seed and its name.
@@ -110,8 +109,8 @@ def run_network(backend: Backend, sampling: Sampling, latents: Latents | None = 
     return remove
 
 
-def run_network_batch(backend: Backend, sampling: Sampling, latents: Latents | None = None) -> RemoveBatch:
-    """`run_network` for up to `BATCH` pictures at once.
+def make_batch_remover(backend: Backend, sampling: Sampling, latents: Latents | None = None) -> RemoveBatch:
+    """As `make_network_remover`, for up to `BATCH` pictures at once.
 
     The noise of each picture is the same as by itself. All batches are filled up to one size, since runtimes
     sum batches of other sizes in another order: a result does not depend on the pictures beside it.
@@ -140,7 +139,7 @@ def _sample(
         np.stack(noise).astype(np.float32),
         backend.config.schedule,
         steps=sampling.steps,
-        sampler=SAMPLERS[sampling.sampler],
+        sampler=sampling.sampler,
     )
     return _to_levels(clean)
 
@@ -163,8 +162,8 @@ def make_network_input(given: Input) -> tuple[FloatArray, FloatArray]:
     return picture, mask
 
 
-def run_remover(backend: Backend, mode: Literal["quick", "removal"], sampling: Sampling) -> Remove:
-    """The photo as `deshadow remove` writes it, at its own size; unchanged outside the reach of the mask."""
+def make_photo_remover(backend: Backend, mode: Literal["quick", "removal"], sampling: Sampling) -> Remove:
+    """Removes shadows as `deshadow photo.jpg` does, at the photo's size; the rest is unchanged."""
     remover = Remover(backend)
     options = RemovalOptions(mode=mode, steps=sampling.steps, sampler=sampling.sampler, seed=sampling.seed)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from deshadow.removal.options import Solver
+from deshadow.removal.options import Sampler
 
 EvaluationMode = Literal["network", "quick", "removal"]
 """Which result is scored: the network's own output at 256 × 256, or a photo after one of the two modes."""
@@ -31,7 +31,7 @@ class Comparison:
     mode: EvaluationMode = "network"
     steps: Sequence[str] = ()
     """N for every model, or NAME=N for one."""
-    sampler: Solver = "ddim"
+    sampler: Sampler = "ddim"
     latent: LatentKind = "own"
     """For models with a latent, in the mode network."""
     seed: int = 0

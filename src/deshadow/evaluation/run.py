@@ -9,7 +9,7 @@ from deshadow.data.pairs.find import PairSet, find
 from deshadow.evaluation import detectors
 from deshadow.evaluation.build import build_methods
 from deshadow.evaluation.degraded_masks import degrade_mask
-from deshadow.evaluation.methods import MaskSource, with_masks
+from deshadow.evaluation.methods import MaskSource, replace_masks
 from deshadow.evaluation.options import DEFAULT_DETECTOR, Comparison, MaskKind, Outputs
 from deshadow.evaluation.perceptual import lpips_distance
 from deshadow.evaluation.protocol import Evaluation, choose_samples, evaluate
@@ -47,7 +47,7 @@ def run(
     methods = build_methods(comparison)
     if mask != "given":
         masks = _mask_source(mask, detector, comparison.device)
-        methods = [with_masks(method, masks, f"{mask} masks") for method in methods]
+        methods = [replace_masks(method, masks, f"{mask} masks") for method in methods]
     pairs = find(folder, split, skip_problems=True)
     samples = choose_samples(pairs, limit)
     evaluations = []

@@ -38,7 +38,9 @@ class UNetShape:
         if self.base < 1 or self.blocks < 1 or self.fold < 1 or not self.multipliers:
             raise ValueError(f"a U-Net needs positive base, blocks, fold and at least one level: {self}")
         if any(level not in range(len(self.multipliers)) for level in self.attention):
-            raise ValueError(f"attention at level {max(self.attention)} of {len(self.multipliers)} levels")
+            raise ValueError(
+                f"level {max(self.attention)} has attention, but there are {len(self.multipliers)} levels"
+            )
         attended = [self.channels(level) for level in {*self.attention, len(self.multipliers) - 1}]
         if any(channels % self.head_channels for channels in attended):
             raise ValueError(f"{attended} channels do not divide into heads of {self.head_channels}")

@@ -6,11 +6,11 @@ from typing import Literal
 
 import numpy as np
 
-from deshadow.diffusion.sampling import Sampler, sample
+from deshadow.diffusion.sampling import sample
 from deshadow.image.filters import Field, fit_within
 from deshadow.removal import reach, windows
 from deshadow.removal.balance import balance_colour
-from deshadow.removal.options import RemovalOptions, Solver
+from deshadow.removal.options import RemovalOptions
 from deshadow.removal.reach import NETWORK_SIDE
 from deshadow.removal.relighting import Relighting, apply_strength, downscale
 from deshadow.removal.selection import Selection
@@ -20,7 +20,6 @@ Stage = Literal["detect", "quick", "windows"]
 
 WINDOWED = 1280
 """Longest side of the picture that Removal works on, window by window."""
-SAMPLERS: dict[Solver, Sampler] = {"ddim": "ddim", "dpm": "dpm++"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ def quick(
     picture = np.ascontiguousarray((shadow * 2 - 1).transpose(2, 0, 1)[None])
     denoise = condition(backend, picture, mask[None, None])
     noise = np.random.default_rng(options.seed).standard_normal(picture.shape).astype(np.float32)
-    sampler = SAMPLERS[options.sampler]
+    sampler = options.sampler
     found = sample(denoise, noise, backend.config.schedule, steps=options.steps, sampler=sampler)
     clean = ((found[0].transpose(1, 2, 0) + 1) / 2).clip(0, 1)
     relighting = Relighting.fit(shadow, clean, downscale(weight, height, width))
@@ -90,7 +89,7 @@ def removal(
         mask,
         places,
         steps=options.steps,
-        sampler=SAMPLERS[options.sampler],
+        sampler=options.sampler,
         seed=options.seed,
     )
     for done, refined in enumerate(states, start=1):

@@ -12,7 +12,8 @@ from operator import index
 from typing import Any, Literal, get_args, get_type_hints
 
 Mode = Literal["quick", "removal"]
-Solver = Literal["ddim", "dpm"]
+Sampler = Literal["ddim", "dpm"]
+"""The samplers of `diffusion.sampling`, which would import numpy."""
 Face = Literal["cli", "http", "page", "library"]
 """Where an option can be set: the command line, the HTTP API, the page in the browser, the library."""
 
@@ -84,7 +85,7 @@ class RemovalOptions:
         ),
     )
     steps: int = field(default=1, metadata=_about("Number of sampling steps.", range=Range(1, 50)))
-    sampler: Solver = field(
+    sampler: Sampler = field(
         default="ddim", metadata=_about("Sampler of the diffusion.", "cli", "http", "library")
     )
     seed: int = field(
@@ -143,7 +144,7 @@ def list_options(face: Face | None = None) -> tuple[Option, ...]:
             help=declared.metadata["help"],
             faces=declared.metadata["faces"],
             range=declared.metadata["range"],
-            choices=get_args(types[declared.name]) if types[declared.name] in (Mode, Solver) else (),
+            choices=get_args(types[declared.name]) if types[declared.name] in (Mode, Sampler) else (),
         )
         for declared in fields(RemovalOptions)
     )

@@ -135,7 +135,7 @@ def suppress_texture(rest: Field, lit: Field) -> Field:
 
     Where the network blurs, the difference is the photo's own texture with the opposite sign: most of that
     part is left out, since it would blur the photo too. A part with the same sign is relief that returns
-    with the sunlight, if it is small; more than that would be invented.
+    with the sunlight, if it is small; more than that would be made up.
     """
     texture = lit - box_filter(lit, _RADIUS)
     together = box_filter((rest - box_filter(rest, _RADIUS)) * texture, _RADIUS)

@@ -71,7 +71,7 @@ class Remover:
                 self._weights = open_backend(self._weights, self._device, self._threads)
             if self._weights.config.unconditional:
                 raise ValueError(
-                    "this model never sees the shadow, it only fills holes: choose other weights"
+                    "this model inpaints the mask without seeing the shadow: choose other weights"
                 )
             return self._weights
 

@@ -66,9 +66,9 @@ def select_painted(mask: Mask, labels: Labels) -> Selection:
     """
     areas = np.bincount(labels.ravel())
     covered = np.bincount(labels[mask > 0.5], minlength=len(areas))
-    stays = covered < _COVERED * areas
-    stays[0] = False
-    return Selection(mask, _protect(stays[labels] & (mask == 0)))
+    kept = covered < _COVERED * areas
+    kept[0] = False
+    return Selection(mask, _protect(kept[labels] & (mask == 0)))
 
 
 def shadow_at(labels: Labels, x: int, y: int) -> int:

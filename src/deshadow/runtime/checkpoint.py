@@ -83,7 +83,7 @@ def load_remover(path_or_name: str | Path, *, expect: ModelConfig | None = None)
 
     path = locate(path_or_name)
     found = read_checkpoint(path)
-    config = remover_config(path, found.config)
+    config = check_remover_config(path, found.config)
     _expect(path, config, expect)
     return _fill(LFGDiffusion(config), path, found.tensors)
 
@@ -94,7 +94,7 @@ def load_detector(path_or_name: str | Path, *, expect: DetectorConfig | None = N
 
     path = locate(path_or_name)
     found = read_checkpoint(path)
-    config = detector_config(path, found.config)
+    config = check_detector_config(path, found.config)
     _expect(path, config, expect)
     return _fill(ShadowDetector(config), path, found.tensors)
 
@@ -117,17 +117,17 @@ def _fill(model: Network, path: Path, tensors: Mapping[str, NDArray[Any]]) -> Ne
     return model.eval()
 
 
-def remover_config(path: Path, config: Config) -> ModelConfig:
+def check_remover_config(path: Path, config: Config) -> ModelConfig:
     """The configuration of a file that must hold a remover."""
     if isinstance(config, DetectorConfig):
-        raise ValueError(f"{path} holds a detector of shadows, which removes none: name a remover's weights")
+        raise ValueError(f"{path} holds a detector, but a remover is needed: name a remover's weights")
     return config
 
 
-def detector_config(path: Path, config: Config) -> DetectorConfig:
+def check_detector_config(path: Path, config: Config) -> DetectorConfig:
     """The configuration of a file that must hold a detector."""
     if isinstance(config, ModelConfig):
-        raise ValueError(f"{path} holds a remover of shadows, which finds none: name a detector's weights")
+        raise ValueError(f"{path} holds a remover, but a detector is needed: name a detector's weights")
     return config
 
 
@@ -166,7 +166,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
 def read_config(path: Path) -> tuple[ModelConfig, dict[str, str]]:
     """The configuration and the notes of a remover's checkpoint, from its header alone."""
     config, notes = read_header(path)
-    return remover_config(path, config), notes
+    return check_remover_config(path, config), notes
 
 
 def read_header(path: Path) -> tuple[Config, dict[str, str]]:
@@ -195,7 +195,7 @@ def _unreadable(path: Path, error: Exception) -> str:
     return f"{path} is truncated, damaged or no safetensors file ({error}): download or write it again"
 
 
-def places(path: Path) -> dict[str, Place]:
+def locate_tensors(path: Path) -> dict[str, Place]:
     """The place of each tensor in a checkpoint's file, by name, for graphs that point into it."""
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
@@ -215,7 +215,7 @@ def locate(path_or_name: str | Path) -> Path:
         return path
     shipped = {file.stem: file for file in sorted(SHIPPED.glob(f"*{SUFFIX}"))}
     if str(path_or_name) not in shipped:
-        known = f"the shipped ones are {', '.join(shipped)}" if shipped else "this version ships none yet"
+        known = f"the shipped ones are {', '.join(shipped)}" if shipped else "this version ships none"
         raise ValueError(f"no weights {str(path_or_name)!r}: {known}; a path to a {SUFFIX} file works too")
     return shipped[str(path_or_name)]
 

@@ -19,7 +19,14 @@ from torch.export import Dim
 from deshadow.nn.config import DetectorConfig
 from deshadow.nn.detector import ShadowDetector
 from deshadow.nn.lfg import LFGDiffusion
-from deshadow.runtime.checkpoint import Place, load_detector, load_remover, locate, places, read_header
+from deshadow.runtime.checkpoint import (
+    Place,
+    load_detector,
+    load_remover,
+    locate,
+    locate_tensors,
+    read_header,
+)
 from deshadow.runtime.onnx_backend import fingerprint, graph_paths
 from deshadow.runtime.quantise import SCALE
 from deshadow.system.files import write_atomically
@@ -45,7 +52,7 @@ def export(path_or_name: str | Path) -> list[Path]:
     for name, graph in written.items():
         proto = protos[name]
         replace_norms(proto)
-        point_into(proto, path.name, places(path))
+        point_into(proto, path.name, locate_tensors(path))
         onnx.helper.set_model_props(proto, {"fingerprint": fingerprint(path)})
         with write_atomically(graph) as beside:
             onnx.save_model(proto, beside)

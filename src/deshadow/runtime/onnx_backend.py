@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 
 from deshadow.diffusion.arrays import Array, check_picture, like, pad_to_multiple, to_numpy
 from deshadow.nn.config import Config, DetectorConfig
-from deshadow.runtime.checkpoint import detector_config, locate, places, read_checkpoint, remover_config
+from deshadow.runtime.checkpoint import (
+    check_detector_config,
+    check_remover_config,
+    locate,
+    locate_tensors,
+    read_checkpoint,
+)
 
 
 class OnnxBackend:
@@ -23,7 +29,7 @@ class OnnxBackend:
     def __init__(self, path_or_name: str | Path, threads: int = 0) -> None:
         """`threads` 0 takes every core."""
         path = locate(path_or_name)
-        self.config = remover_config(path, read_checkpoint(path).config)
+        self.config = check_remover_config(path, read_checkpoint(path).config)
         self.sessions = _open_sessions(path, self.config, threads)
 
     def to_device(self, array: Array) -> Any:
@@ -57,7 +63,7 @@ class OnnxDetector:
     def __init__(self, path_or_name: str | Path, threads: int = 0) -> None:
         """`threads` 0 takes every core."""
         path = locate(path_or_name)
-        self.config = detector_config(path, read_checkpoint(path).config)
+        self.config = check_detector_config(path, read_checkpoint(path).config)
         (self.session,) = _open_sessions(path, self.config, threads).values()
 
     def __call__(self, picture: Array) -> Array:
@@ -78,7 +84,7 @@ def graph_paths(path: Path, config: Config) -> dict[str, Path]:
 
 def fingerprint(path: Path) -> str:
     """A digest of a checkpoint's file name and of the places of its tensors, which its graphs point to."""
-    return hashlib.sha256(json.dumps([path.name, places(path)], sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([path.name, locate_tensors(path)], sort_keys=True).encode()).hexdigest()
 
 
 def _open_sessions(path: Path, config: Config, threads: int) -> dict[str, Any]:

@@ -6,12 +6,12 @@ from pathlib import Path
 from deshadow.nn.config import Config
 from deshadow.runtime.backend import Backend, Detector
 from deshadow.runtime.checkpoint import (
-    detector_config,
+    check_detector_config,
+    check_remover_config,
     load_detector,
     load_remover,
     locate,
     read_header,
-    remover_config,
 )
 from deshadow.runtime.device import choose_device
 from deshadow.runtime.onnx_backend import OnnxBackend, OnnxDetector, graph_paths
@@ -24,7 +24,7 @@ def open_backend(path_or_name: str | Path, device: str = "auto", threads: int = 
     every core.
     """
     path = locate(path_or_name)
-    config = remover_config(path, read_header(path)[0])
+    config = check_remover_config(path, read_header(path)[0])
     device = _choose(path, config, device)
     if device == "onnxruntime":
         return OnnxBackend(path, threads)
@@ -36,7 +36,7 @@ def open_backend(path_or_name: str | Path, device: str = "auto", threads: int = 
 def open_detector(path_or_name: str | Path, device: str = "auto", threads: int = 0) -> Detector:
     """A detector on the best runtime; `device` and `threads` as in `open_backend`."""
     path = locate(path_or_name)
-    config = detector_config(path, read_header(path)[0])
+    config = check_detector_config(path, read_header(path)[0])
     device = _choose(path, config, device)
     if device == "onnxruntime":
         return OnnxDetector(path, threads)

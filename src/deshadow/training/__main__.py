@@ -10,7 +10,7 @@ from deshadow.training.options import parse_training
 
 
 def main(arguments: Sequence[str] | None = None) -> Path:
-    """Train; the folder of the run. An error of the user ends in one line and exit code 2."""
+    """Train, and return the folder of the run. An error of the user ends in one line and exit code 2."""
 
     def command() -> Path:
         options = parse_training(sys.argv[1:] if arguments is None else arguments)

@@ -82,7 +82,7 @@ class Ablation:
     """Sampling steps with which rows that predict noise are scored."""
     machine: Machine = field(default_factory=Machine)
     seed: int = 0
-    """Seed of everything random."""
+    """Seed of all random numbers."""
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.names if name not in ROWS]
@@ -90,9 +90,11 @@ class Ablation:
             raise ValueError(f"unknown row {unknown[0]!r}: choose from {', '.join(ROWS)}")
         whole = self.network.config
         if not isinstance(whole, ModelConfig) or whole.fusion == "none" or whole.guidance != "latent":
-            raise ValueError("an ablation leaves something out of the whole: let it have fusion and latent")
+            raise ValueError(
+                "an ablation leaves parts of the method out: start from a model with fusion and a latent"
+            )
         if not self.objective.invariant:
-            raise ValueError("an ablation leaves something out of the whole: let --invariant be above 0")
+            raise ValueError("an ablation leaves parts of the method out: --invariant must be above 0")
         if self.lag < 1 and "lagged" in self.names:
             raise ValueError("--lag must be 1 or more for the row lagged")
         for name in self.names:
@@ -139,7 +141,7 @@ def parse_ablation(tokens: Sequence[str]) -> Ablation:
 
 
 def main(arguments: Sequence[str] | None = None) -> Path:
-    """Run an ablation; the path of its tables. An error of the user ends in one line and exit code 2."""
+    """Run an ablation; returns the path of its tables. A user's error ends in one line and exit code 2."""
     return run_and_exit(lambda: ablate(parse_ablation(sys.argv[1:] if arguments is None else arguments)))
 
 
@@ -190,7 +192,9 @@ def ablate(options: Ablation) -> Path:
     failed = [name for name in options.names if "failed" in records.get(name, {})]
     if failed:
         first = f"{failed[0]} ({records[failed[0]]['failed']})"
-        raise ValueError(f"failed: {', '.join([first, *failed[1:]])}; see {tables}, then try again")
+        raise ValueError(
+            f"these rows failed: {', '.join([first, *failed[1:]])}; see {tables}, then try again"
+        )
     return tables
 
 

@@ -37,12 +37,12 @@ MARGIN = 1.5
 
 
 class Scenes(NamedTuple):
-    """Pairs with `stays` (B, 1, H, W): where other shadows lie that must not be removed."""
+    """Pairs with `protected` (B, 1, H, W): where other shadows lie that must not be removed."""
 
     picture: Tensor
     mask: Tensor
     clean: Tensor
-    stays: Tensor
+    protected: Tensor
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Source:
             self,
             timesteps=options.network.timesteps,
             final=options.objective.final,
-            augmentation=augmentation_of(options.augmentation),
+            augmentation=make_augmentation(options.augmentation),
             degraded=options.augmentation.degraded_masks,
         )
 
@@ -86,7 +86,7 @@ class Source:
         picture, clean = (view.float() / 127.5 - 1 for view in (scenes.picture, scenes.clean))
         return Batch(
             picture.contiguous(),
-            draw_masks(scenes.mask, scenes.stays, draws, self.degraded),
+            draw_masks(scenes.mask, scenes.protected, draws, self.degraded),
             clean.contiguous(),
             draws.normal("diffusion/noise", *picture.shape[1:]),
             self.times(draws),
@@ -140,7 +140,7 @@ def open_source(
     """Read everything that a run is trained on; backgrounds and occluders only if needed, or `with_banks`."""
     inputs, real = options.inputs, None
     if inputs.data is not None and inputs.synthetic < 1:
-        real = Pairs(*(view.to(device) for view in stack(find_split(inputs, inputs.split, "train"))))
+        real = Pairs(*(view.to(device) for view in stack_samples(find_split(inputs, inputs.split, "train"))))
     synthetic = inputs.synthetic if inputs.data is not None else 1.0
     backgrounds, occluders = None, None
     if synthetic or with_banks:
@@ -158,13 +158,13 @@ def open_source(
         options.seed,
         options.network.timesteps,
         options.objective.final,
-        augmentation_of(options.augmentation),
+        make_augmentation(options.augmentation),
         options.augmentation.degraded_masks,
         device,
     )
 
 
-def augmentation_of(options: AugmentationOptions) -> Augmentation:
+def make_augmentation(options: AugmentationOptions) -> Augmentation:
     """How pairs are varied under these options."""
     return Augmentation(
         squeeze=options.squeeze,
@@ -187,10 +187,10 @@ def find_split(inputs: DataOptions, split: str | None, *likely: str) -> tuple[Sa
     return samples
 
 
-def held_out_pairs(inputs: DataOptions, count: int, device: torch.device) -> Pairs:
+def load_held_out_pairs(inputs: DataOptions, count: int, device: torch.device) -> Pairs:
     """(N, …, size, size): at most `count` real pairs to validate on, the same ones at every validation."""
     samples = find_split(inputs, inputs.val_split, "val", "test")
-    pairs = stack(pick_evenly(samples, count), (inputs.size, inputs.size))
+    pairs = stack_samples(pick_evenly(samples, count), (inputs.size, inputs.size))
     return Pairs(*(view.to(device) for view in pairs))
 
 
@@ -199,19 +199,19 @@ def dilate_masks(mask: Tensor) -> Tensor:
     return dilate(mask, dilation_radius(*mask.shape[-2:])).float()
 
 
-def draw_masks(mask: Tensor, stays: Tensor, draws: Draws, share: float) -> Tensor:
+def draw_masks(mask: Tensor, protected: Tensor, draws: Draws, share: float) -> Tensor:
     """(B, 1, H, W) bool → [0, 1]: masks as the network sees them, a share degraded, the others dilated.
 
-    Dilated, a mask does not grow into shadows that are to stay.
+    A dilated mask does not cover what is protected.
     """
-    dilated = dilate_masks(mask) * ~stays
+    dilated = dilate_masks(mask) * ~protected
     if not share:
         return dilated
     degraded = draws.chance("mask/degraded", 1, 1, 1, of=share)
     return torch.where(degraded, degrade_masks(mask, draws), dilated)
 
 
-def stack(samples: Sequence[Sample], size: tuple[int, int] | None = None) -> Pairs:
+def stack_samples(samples: Sequence[Sample], size: tuple[int, int] | None = None) -> Pairs:
     """Decode samples into tensors of one size (height, width), by default the most common one.
 
     Portrait pictures are turned if the size is landscape, and the other way round; then all are resized.

@@ -106,7 +106,9 @@ class Keeper:
         """Take the last good weights again. Images and time go on, so that other images follow."""
         self.rollbacks += 1
         if self.rollbacks > MOST_ROLLBACKS:
-            raise ValueError(f"the loss is {loss} again and again: begin anew with a smaller --rate")
+            raise ValueError(
+                f"the loss is {loss} after several rollbacks: start a new run with a smaller --rate"
+            )
         state = self.state
         images, elapsed, standstill = state.images, state.elapsed, state.standstill
         state.restore(self.good)

@@ -20,7 +20,7 @@ from deshadow.runtime.checkpoint import load_remover
 from deshadow.runtime.device import choose_device
 from deshadow.runtime.torch_backend import TorchBackend
 from deshadow.system.files import write_whole
-from deshadow.training.batches import dilate_masks, held_out_pairs
+from deshadow.training.batches import dilate_masks, load_held_out_pairs
 from deshadow.training.options import DataOptions
 
 CHUNK = 16
@@ -39,10 +39,10 @@ def measure_collapse(
     from another picture. A model that ignores y_t (Eq. 13) has 0 there.
     """
     if count < 2:
-        raise ValueError("the collapse picture compares pictures with one another: take 2 or more")
+        raise ValueError("the collapse picture compares pictures: --count must be 2 or more")
     pairs, device = Pairs(*(view[:count] for view in pairs)), str(pairs.picture.device)
     if len(pairs.picture) < 2:
-        raise ValueError("the collapse picture compares pictures with one another: this split has only one")
+        raise ValueError("the collapse picture compares pictures, but this split has only one")
     models = {title: load_remover(path).to(device) for title, path in weights.items()}
     schedule = next(iter(models.values())).config.schedule
     found = {
@@ -112,7 +112,7 @@ def collapse_to_files(
         raise ValueError(f"{output} must be a picture: name a .png, .svg or .pdf")
     inputs = DataOptions(data=data, val_split=split, size=size)
     place = torch.device(choose_device(device))
-    pairs = held_out_pairs(inputs, count, place)
+    pairs = load_held_out_pairs(inputs, count, place)
     found = measure_collapse(weights, pairs, count=count, steps=steps, seed=seed)
     figures = output.with_suffix(".json")
     output.parent.mkdir(parents=True, exist_ok=True)

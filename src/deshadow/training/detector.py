@@ -19,7 +19,7 @@ from deshadow.data.views import sample_view, vary_light, view_grid
 from deshadow.metrics.detection import confusion
 from deshadow.nn.detector import ShadowDetector
 from deshadow.runtime.torch_backend import TorchDetector
-from deshadow.training.batches import HELD_OUT, Source, held_out_pairs, open_source
+from deshadow.training.batches import HELD_OUT, Source, load_held_out_pairs, open_source
 from deshadow.training.options import TrainingOptions
 from deshadow.training.samples import ROWS, save_sheet
 
@@ -152,7 +152,7 @@ def make_detector_validation_set(options: TrainingOptions, views: Views) -> Dete
     source = views.source
     count = options.validation.val_count
     if options.inputs.data is not None:
-        pairs = held_out_pairs(options.inputs, count, source.device)
+        pairs = load_held_out_pairs(options.inputs, count, source.device)
     else:
         pairs = views.pairs("sunlight", range(HELD_OUT, HELD_OUT + count))
     assert source.backgrounds is not None

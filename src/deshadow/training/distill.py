@@ -81,7 +81,7 @@ class Distillation:
     """Pictures in a validation."""
     machine: Machine = field(default_factory=Machine)
     seed: int = 0
-    """Seed of everything random."""
+    """Seed of all random numbers."""
 
     def __post_init__(self) -> None:
         if not self.teacher:
@@ -132,12 +132,12 @@ def parse_distillation(tokens: Sequence[str]) -> Distillation:
 
 
 def main(arguments: Sequence[str] | None = None) -> Path:
-    """Distil; the folder of the run. An error of the user ends in one line and exit code 2."""
+    """Distil, and return the folder of the run. An error of the user ends in one line and exit code 2."""
     return run_and_exit(lambda: distill(parse_distillation(sys.argv[1:] if arguments is None else arguments)))
 
 
 def distill(options: Distillation) -> Path:
-    """Train a student to its end, or to a pause, and compare it with its teacher; the folder of the run."""
+    """Train a student to its end, or to a pause; compare it with its teacher; return the run's folder."""
     teacher, training = load_teacher(options), options.training
     source = open_source(training, local_device(options.machine.device))
     criterion = partial(StudentCriterion, teaching=options, teacher=teacher)

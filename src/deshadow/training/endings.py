@@ -15,7 +15,7 @@ class Interrupted(Exception):  # noqa: N818 (not an error: the state is saved)
 
 @contextmanager
 def catch_signals() -> Iterator[dict[str, int]]:
-    """Note SIGINT and SIGTERM down under "signal", so that the loop can end after the step."""
+    """Record SIGINT and SIGTERM under "signal", so that the loop can end after the step."""
     caught: dict[str, int] = {}
 
     def note(number: int, _: object) -> None:

@@ -26,7 +26,7 @@ def train(
     source: Any = None,
     about: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Train to the end, or to a pause; the scores of the last validation.
+    """Train to the end, or to a pause, and return the scores of the last validation.
 
     These are a `validation.Validation` for a remover, a `detector.Detection` for a detector. The task is that
     of the options unless given. `source` saves opening the data again; `about` is what the weights are to say
@@ -119,7 +119,7 @@ class Run:
             model.encoder.zero_grad(set_to_none=True)
 
     def check(self) -> str:
-        """Look at clock and losses; log, save, validate. Says how the call ends, if it does."""
+        """Check clock and losses; log, save and validate. Returns how the call ends, or None."""
         state = self.state
         steps = (state.images - self.clock.checked[0]) / self.options.optimization.batch
         losses = self.world.mean((self.sums / steps).tolist())

@@ -143,7 +143,7 @@ class PictureLoss:
     lab: float = 0.0
     """Weight of the error in LAB beside that in RGB, where the prediction yields a picture."""
     detail: float = 0.0
-    """Weight of the error in the local strength of gradients, which a blurred picture has too weak."""
+    """Weight of the error in the local strength of gradients, which are too weak in a blurred picture."""
     emphasis: float = 0.0
     """How much more an error under the mask weighs than one outside it."""
     final: float = 0.0
@@ -184,7 +184,7 @@ class Length:
     minutes: float | None = None
     """Length of a run in minutes, over all its calls."""
     pause_after: float | None = None
-    """End this call after so many minutes, before the run is done. It can be resumed."""
+    """Minutes after which this call ends, before the run is done. The run can be resumed."""
 
     def __post_init__(self) -> None:
         for name in ("images", "minutes", "pause_after"):
@@ -209,9 +209,9 @@ class Optimization:
     weight_decay: float = 0.01
     """Decay of the weights towards 0, times the learning rate."""
     clip: float = 1.0
-    """Largest norm of the gradient, longer ones are scaled down; 0 for no limit."""
+    """Largest norm of the gradient; a longer gradient is scaled down. 0 sets no limit."""
     ema: int = 100_000
-    """Half-life of the averaged weights in images, shorter while the run is young; 0 for no average."""
+    """Half-life of the averaged weights in images, shorter at the beginning of a run; 0 for no average."""
 
     def __post_init__(self) -> None:
         check_counts(self, "batch")
@@ -272,7 +272,7 @@ class TrainingOptions:
     validation: ValidationOptions = field(default_factory=ValidationOptions)
     machine: Machine = field(default_factory=Machine)
     seed: int = 0
-    """Seed of everything random."""
+    """Seed of all random numbers."""
 
     def __post_init__(self) -> None:
         check_numbers(self, "lag")
@@ -306,7 +306,7 @@ def check_objective(objective: Objective, network: ModelOptions) -> None:
     """Refuse losses that make no sense for these networks."""
     model = network.model
     if objective.weighting == "p2" and model.predicts != "noise":
-        raise ValueError("--weighting p2 weighs the error of the noise: it goes with --predicts noise")
+        raise ValueError("--weighting p2 weights the error of the noise: use it with --predicts noise")
     if not objective.blind and objective.pretrain and PREDICTIONS[model.predicts].needs_shadow:
         raise ValueError("--no-blind leaves nothing to correct in stage one: take --predicts noise")
     frozen = model.guidance == "latent" and objective.invariant and objective.invariant_target == "frozen"

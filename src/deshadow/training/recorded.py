@@ -11,7 +11,7 @@ SETTLING = 3
 
 
 class Gradients:
-    """A callable: the losses of a batch; gradients are left at the model's parameters."""
+    """A callable that returns the losses of a batch and stores the gradients at the model's parameters."""
 
     def __init__(self, criterion: nn.Module, precision: Callable[[], AbstractContextManager[object]]) -> None:
         self.criterion, self.precision = criterion, precision
@@ -44,7 +44,7 @@ class RecordedGradients(Gradients):
             self.record(batch, pretraining)
         if self.graph is None:
             self.settled += 1
-            return self.beside(batch, pretraining)
+            return self.run_unrecorded(batch, pretraining)
         for place, value in zip(self.batch, batch, strict=True):
             place.copy_(value)
         self.graph.replay()
@@ -52,7 +52,7 @@ class RecordedGradients(Gradients):
             parameter.grad = gradient
         return self.losses
 
-    def beside(self, batch: tuple[Tensor, ...], pretraining: bool) -> tuple[Tensor, ...]:
+    def run_unrecorded(self, batch: tuple[Tensor, ...], pretraining: bool) -> tuple[Tensor, ...]:
         """One call without recording, on the stream on which recordings are made."""
         self.stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(self.stream):

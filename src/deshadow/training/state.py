@@ -87,7 +87,7 @@ class State:
                 self.optimizer.state[parameter][kind] = tensor
 
     def follow(self, batch: int, half_life: int) -> None:
-        """Move the average towards the weights, faster while the run is young; half-life 0 copies them."""
+        """Move the average towards the weights, faster at the beginning of a run; half-life 0 copies them."""
         forgets = 0.5 ** (batch / max(1.0, min(half_life, 0.1 * self.images))) if half_life else 0.0
         with torch.no_grad():
             torch._foreach_lerp_(list(self.average.parameters()), list(self.model.parameters()), 1 - forgets)

@@ -66,7 +66,7 @@ def read_records(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def write_tables(folder: Path) -> Path:
-    """Write tables.md and tables.json from whatever rows the folder holds; the path of the first."""
+    """Write tables.md and tables.json from the rows in the folder; returns the path of tables.md."""
     records = read_records(folder)
     tables = {
         title: [{"row": name, "title": text, **records.get(name, {})} for name, text in rows.items()]

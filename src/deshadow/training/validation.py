@@ -15,7 +15,7 @@ from deshadow.metrics.scores import gradient_energy, lab_sums, psnr
 from deshadow.nn.lfg import Encoder, LFGDiffusion
 from deshadow.runtime.backend import condition
 from deshadow.runtime.torch_backend import TorchBackend
-from deshadow.training.batches import HELD_OUT, Source, dilate_masks, held_out_pairs
+from deshadow.training.batches import HELD_OUT, Source, dilate_masks, load_held_out_pairs
 from deshadow.training.options import TrainingOptions
 
 CHUNK = 32
@@ -48,7 +48,7 @@ def make_validation_set(options: TrainingOptions, source: Source) -> Pairs:
     """(N, …, size, size): the fixed pictures of a run's validations, held-out pairs or synthetic triplets."""
     count = options.validation.val_count
     if options.inputs.data is not None:
-        return held_out_pairs(options.inputs, count, source.device)
+        return load_held_out_pairs(options.inputs, count, source.device)
     return Pairs(*source.scenes("sunlight", range(HELD_OUT, HELD_OUT + count))[:3])
 
 

@@ -208,7 +208,7 @@ def test_desoba_mask_that_holds_no_labels(tmp_path: Path) -> None:
     save(
         tmp_path / "ShadowMask/other.png", np.random.default_rng(0).integers(0, 255, (48, 64), dtype=np.uint8)
     )
-    with pytest.raises(ValueError, match=r"other\.png: .* grey levels are no labels"):
+    with pytest.raises(ValueError, match=r"other\.png: .* grey levels: it should have one for each shadow"):
         find(tmp_path)
 
 
@@ -331,7 +331,7 @@ def test_unknown_splits_and_layouts_name_the_known_ones(tmp_path: Path) -> None:
         find(tmp_path, split="val")
     with pytest.raises(ValueError, match="it has no splits"):
         find(tmp_path / "train", split="train")
-    with pytest.raises(ValueError, match="no layout 'coco': it is one of csv, istd"):
+    with pytest.raises(ValueError, match="unknown layout 'coco': choose from csv, istd"):
         find(tmp_path, layout="coco")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="is not laid out as desoba: expected the folders ShadowImage"):
         find(tmp_path, layout="desoba")

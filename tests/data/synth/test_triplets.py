@@ -10,7 +10,7 @@ from deshadow.data.synth.occluders import OccluderKind, Occluders, gather_occlud
 from deshadow.data.synth.procedural import draw_backgrounds, draw_occluders
 from deshadow.data.synth.projection import Placement, cast, place
 from deshadow.data.synth.recipe import DEFAULT_RECIPE, SHADOW_RECIPES, Darkness, ShadowRecipe
-from deshadow.data.synth.shading import dark_rates
+from deshadow.data.synth.shading import draw_dark_rates
 from deshadow.data.synth.triplets import Triplets, synthesise
 
 SIZE = 64
@@ -152,7 +152,7 @@ def test_the_dark_rate_is_the_one_asked_for() -> None:
     "darkness", [Darkness.between(2, 9), Darkness.lognormal(5, 0.4), ShadowRecipe().darkness]
 )
 def test_dark_rates_follow_their_distribution(darkness: Darkness) -> None:
-    rates = dark_rates(Draws(0, torch.arange(20000)), darkness)
+    rates = draw_dark_rates(Draws(0, torch.arange(20000)), darkness)
     for part in (0.1, 0.25, 0.5, 0.75, 0.9):
         place_in_table = part * (len(darkness.quantiles) - 1)
         table = torch.tensor(darkness.quantiles).log()
@@ -163,7 +163,7 @@ def test_dark_rates_follow_their_distribution(darkness: Darkness) -> None:
 
 
 def test_a_lognormal_darkness_has_its_median_and_spread() -> None:
-    rates = dark_rates(Draws(0, torch.arange(20000)), Darkness.lognormal(5, 0.4)).log()
+    rates = draw_dark_rates(Draws(0, torch.arange(20000)), Darkness.lognormal(5, 0.4)).log()
     assert abs(float(rates.median().exp()) - 5) < 0.1
     assert abs(float(rates.std()) - 0.4) < 0.03
 

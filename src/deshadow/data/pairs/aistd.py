@@ -62,7 +62,7 @@ def adjust_folder(
         broken = [result for result in done if isinstance(result, Problem)]
         differences = np.array([result for result in done if not isinstance(result, Problem)])
         if broken and not (skip_problems and len(differences)):
-            raise ValueError(f"{list_problems(broken, most=5)} (in {folder}; or skip them: --skip-problems)")
+            raise ValueError(f"{list_problems(broken, most=5)} (in {folder}; skip them with --skip-problems)")
         if output.exists():
             output.rmdir()  # empty, or it would have been refused
         beside.rename(output)

@@ -65,7 +65,7 @@ def find(
         what = "is a file" if folder.exists() else "does not exist"
         raise ValueError(f"{folder} {what}: give the folder of the data set")
     if layout is not None and layout not in get_args(Layout):
-        raise ValueError(f"no layout {layout!r}: it is one of {', '.join(get_args(Layout))}")
+        raise ValueError(f"unknown layout {layout!r}: choose from {', '.join(get_args(Layout))}")
     absent = 0
     if layout == "csv" or (layout is None and (folder / TABLE).is_file()):
         layout = "csv"

@@ -1,4 +1,4 @@
-"""From folders to samples: names that belong together, and those that stay alone."""
+"""Finds the samples in folders: files whose names belong together, and files without a partner."""
 
 import hashlib
 import re
@@ -94,7 +94,7 @@ def _instances(name: str, folder: Path, masks: dict[str, Path]) -> Iterable[tupl
         levels = np.unique(read_grey(PictureFile(masks[name])))
         levels = levels[levels > 0]
         if len(levels) > _MOST_LABELS:
-            raise ValueError(f"{len(levels)} grey levels are no labels: one level a shadow is expected")
+            raise ValueError(f"the mask has {len(levels)} grey levels: it should have one for each shadow")
         counted = levels[levels != _NO_OBJECT]
         for level in (counted if len(counted) else levels).tolist():
             yield str(level), masks[name], level
@@ -155,7 +155,7 @@ def _scenes(clean: dict[str, Path]) -> dict[str, str]:
     SRD holds the same shadow-free photo under many names; pairs of one place must not fall on both sides of
     a split. Files of different length differ, so only those of equal length are read.
     """
-    # A link that leads nowhere has no size; it becomes a problem when it is opened.
+    # A broken link has no size; it becomes a problem when it is opened.
     lengths = {name: path.stat().st_size if path.exists() else -1 for name, path in clean.items()}
     counts = Counter(lengths.values())
     first: dict[bytes, str] = {}

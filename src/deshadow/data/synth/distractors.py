@@ -10,7 +10,7 @@ from torch.nn import functional as F
 from deshadow.data.rng import Draws
 from deshadow.data.synth.occluders import Occluders
 from deshadow.data.synth.penumbra import binomial, soften
-from deshadow.data.synth.shading import lumps
+from deshadow.data.synth.shading import draw_lumps
 from deshadow.image.colour import linear_to_srgb, srgb_to_linear
 
 
@@ -69,7 +69,7 @@ def distract(
 def place_silhouette(
     draws: Draws, name: str, occluders: Occluders, frame: tuple[int, ...], chosen: Distraction
 ) -> Tensor:
-    """Where (B, 1, H, W) in [0, 1] a thing lies: a silhouette somewhere, of any size, turned anyhow."""
+    """Where (B, 1, H, W) in [0, 1] a thing lies: a silhouette at a random place, size and angle."""
     height, width = frame
     bank = occluders.silhouettes
     shape = bank[draws.integers(f"{name}/shape", high=len(bank))].float() * (1 / 255)
@@ -108,4 +108,4 @@ def fill_surface(draws: Draws, name: str, light: Tensor, textures: Tensor, chose
     kind = draws.uniform(f"{name}/kind", 1, 1, 1)
     first, second, _ = chosen.kinds
     made = torch.where(kind < first, other, torch.where(kind < first + second, plain, through))
-    return made * torch.exp(0.15 * lumps(draws, f"{name}/shade", height, width))
+    return made * torch.exp(0.15 * draw_lumps(draws, f"{name}/shade", height, width))

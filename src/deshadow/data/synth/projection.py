@@ -111,7 +111,7 @@ def pick(number: Tensor, chances: tuple[float, ...] | Tensor) -> Tensor:
 def positions(
     draws: Draws, entering: Tensor, angle: Tensor, anchor: Tensor, length: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Points (B, K, 2) of the frame for the anchors, and lengths (B, K) that put outside what is to enter."""
+    """Points (B, K, 2) for the anchors; lengths (B, K) that keep outside what only casts a shadow into it."""
     slots = entering.shape[1]
     point = draws.uniform("point", slots, 2, low=-0.85, high=0.85)
     away = torch.stack([torch.cos(angle), torch.sin(angle)], -1)

@@ -20,7 +20,7 @@ class Sky(NamedTuple):
     noise: Tensor  # (B, 3, H, W) in sRGB, where all sun is blocked
 
 
-def dark_rates(draws: Draws, darkness: Darkness) -> Tensor:
+def draw_dark_rates(draws: Draws, darkness: Darkness) -> Tensor:
     """Dark rates (B,) from their distribution."""
     table = constant(darkness.quantiles, draws.index.device).log()
     place = draws.uniform("darkness") * (len(table) - 1)
@@ -28,21 +28,21 @@ def dark_rates(draws: Draws, darkness: Darkness) -> Tensor:
     return torch.lerp(table[below], table[below + 1], place - below).exp()
 
 
-def sky(draws: Draws, recipe: ShadowRecipe, light: Tensor) -> Sky:
+def draw_sky(draws: Draws, recipe: ShadowRecipe, light: Tensor) -> Sky:
     """Draw the light of the shadows for lit pictures `light` (B, 3, H, W) in linear light.
 
     ln share = −ln(dark rate) + tint per channel + a smooth field
                + (contrast − 1)·(smooth ln L − mean ln L) − flatness·(ln L − smooth ln L)
     """
     height, width = light.shape[-2:]
-    rate = dark_rates(draws, recipe.darkness)
+    rate = draw_dark_rates(draws, recipe.darkness)
     blue = recipe.blue[0] + recipe.blue[1] * draws.normal("blue", 1)
     green = recipe.green * draws.normal("green", 1)
     tint = torch.cat([-blue, green, blue], 1)
     weights = constant(LUMINANCE, light.device)
     # A grey surface keeps the dark rate that was drawn, whatever the tint.
     tint = tint - torch.log((tint.exp() * weights).sum(1, keepdim=True))
-    field = recipe.unevenness * lumps(draws, "unevenness", height, width)
+    field = recipe.unevenness * draw_lumps(draws, "unevenness", height, width)
 
     level = torch.log(luminance(light) + 0.004)
     smooth = local_mean(level)
@@ -60,7 +60,7 @@ def sky(draws: Draws, recipe: ShadowRecipe, light: Tensor) -> Sky:
     return Sky(share, strength * grain)
 
 
-def lumps(draws: Draws, stream: str, height: int, width: int) -> Tensor:
+def draw_lumps(draws: Draws, stream: str, height: int, width: int) -> Tensor:
     """Smooth random field (B, 1, H, W) of unit deviation: a few broad lumps over the frame."""
     coarse = draws.normal(stream, 1, 5, 5)
     field = F.interpolate(coarse, size=(height, width), mode="bicubic", align_corners=True)
@@ -83,7 +83,7 @@ def shade_pictures(
 ) -> tuple[Tensor, Tensor]:
     """8-bit pictures (B, 3, H, W) under the sun `before` and `after` (B, 1, H, W), equal where those are."""
     light = decode_srgb(background)
-    left = sky(draws, recipe, light)
+    left = draw_sky(draws, recipe, light)
     clean = shade(light, left, after)
     picture = torch.where(before < after, shade(light, left, before), clean)
     return picture, clean

@@ -158,7 +158,7 @@ def plant(draws: Draws, size: int) -> Tensor:
 
 
 def canopy(draws: Draws, size: int) -> Tensor:
-    """Leaves as thick as chance has it, seen from below: dense here, open there."""
+    """Leaves of a tree, seen from below; how dense they are varies over the picture."""
     x, y = plane(size, draws.index.device)
     shape = torch.full((len(draws.index), size, size), 1.0, device=x.device)
     for layer, across in enumerate((8, 12, 17)):

@@ -210,7 +210,7 @@ def plaster(draws: Draws, size: int) -> Tensor:
 
 
 def clouds(draws: Draws, size: int) -> Tensor:
-    """Plain noise of all sizes between two colours that go together by chance alone."""
+    """Noise of all scales between two random colours."""
     colours = (
         (196, 188, 172),
         (128, 110, 92),
