@@ -10,7 +10,7 @@ from pathlib import Path
 from deshadow.data.pairs.find import find
 from deshadow.evaluation.build import build_methods
 from deshadow.evaluation.options import Comparison
-from deshadow.evaluation.protocol import choose_samples, evaluate
+from deshadow.evaluation.protocol import choose_samples, evaluate_method
 
 
 def main() -> None:
@@ -18,7 +18,7 @@ def main() -> None:
     [method] = build_methods(Comparison(weights=[checkpoint], steps=["4"], device="cpu"))
     samples = choose_samples(find(Path(folder), split), int(rest[0]) if rest else None)
     start = time.perf_counter()
-    found = evaluate(method, samples)
+    found = evaluate_method(method, samples)
     run = time.perf_counter() - start
     model = sum(picture.seconds for picture in found.pictures)
     print(f"{len(samples)} pictures, {method.note}: {run / len(samples):.3f} s a picture, ", end="")

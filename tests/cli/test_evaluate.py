@@ -21,7 +21,7 @@ from deshadow.evaluation.build import build_methods
 from deshadow.evaluation.degraded_masks import degrade_mask
 from deshadow.evaluation.methods import replace_masks
 from deshadow.evaluation.options import Comparison, Outputs
-from deshadow.evaluation.protocol import choose_samples, evaluate
+from deshadow.evaluation.protocol import choose_samples, evaluate_method
 from deshadow.evaluation.record import as_dict, format_evaluations
 from deshadow.evaluation.run import run
 from deshadow.metrics.scores import lab_difference
@@ -78,7 +78,7 @@ def test_order_workers_and_repetition_change_nothing(scenes: Path, exported: Pat
 
     def table(workers: int, samples: tuple[Any, ...]) -> str:
         [method] = build_methods(Comparison(weights=[str(exported)], steps=["2"], seed=3))
-        found = as_dict(evaluate(method, samples, workers=workers))
+        found = as_dict(evaluate_method(method, samples, workers=workers))
         for timed in (found, *found["pictures"]):
             timed.pop("seconds_per_picture", None)
             timed.pop("seconds", None)

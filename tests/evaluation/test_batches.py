@@ -11,7 +11,7 @@ from deshadow.evaluation.build import build_methods
 from deshadow.evaluation.methods import Method, load_input
 from deshadow.evaluation.models import Sampling, make_batch_remover, make_network_remover
 from deshadow.evaluation.options import Comparison
-from deshadow.evaluation.protocol import evaluate
+from deshadow.evaluation.protocol import evaluate_method
 from deshadow.nn.config import ModelConfig, UNetShape
 from deshadow.runtime.torch_backend import TorchBackend
 
@@ -52,7 +52,7 @@ def test_a_batch_gives_what_its_pictures_give_alone_and_in_any_company(scenes: P
 
 def test_every_picture_of_a_set_is_scored_once(scenes: Path) -> None:
     samples = find(scenes).samples
-    one, batches = (evaluate(method, samples, workers=2) for method in in_batches())
+    one, batches = (evaluate_method(method, samples, workers=2) for method in in_batches())
     assert [each.name for each in one.pictures] == [each.name for each in batches.pictures]
     for alone, together in zip(one.pictures, batches.pictures, strict=True):
         error, other = (each.small.regions["all"].lab_mae for each in (alone, together))
@@ -66,7 +66,7 @@ def test_a_file_that_cannot_be_read_leaves_the_rest_of_its_batch(tmp_path: Path)
     data = bytearray(damaged.read_bytes())
     data[len(data) // 2 : len(data) // 2 + 400] = bytes(400)
     damaged.write_bytes(bytes(data))
-    found = evaluate(in_batches()[1], find(tmp_path).samples)
+    found = evaluate_method(in_batches()[1], find(tmp_path).samples)
     assert [each.name for each in found.pictures] == ["photo0", "photo1"]
     assert [problem.file for problem in found.problems] == ["damaged"]
 

@@ -8,7 +8,7 @@ from scenes import give, scene
 
 from deshadow.evaluation.models import Sampling, make_network_remover
 from deshadow.image.morphology import dilate, dilation_radius, erode
-from deshadow.image.resize import SIDE, nearest
+from deshadow.image.resize import PROTOCOL_SIDE, nearest
 from deshadow.removal import reach
 from deshadow.removal.options import RemovalOptions
 from deshadow.removal.selection import Selection
@@ -79,5 +79,7 @@ def test_training_evaluation_and_removal_dilate_by_this_radius(shape: str) -> No
         return picture
 
     make_network_remover(Oracle(note), Sampling(1))(give(picture, mask))
-    small = nearest(mask, SIDE, SIDE) > 0
-    np.testing.assert_array_equal(seen[0][0, 0] > 0, dilate(small, dilation_radius(SIDE, SIDE)))
+    small = nearest(mask, PROTOCOL_SIDE, PROTOCOL_SIDE) > 0
+    np.testing.assert_array_equal(
+        seen[0][0, 0] > 0, dilate(small, dilation_radius(PROTOCOL_SIDE, PROTOCOL_SIDE))
+    )

@@ -255,8 +255,8 @@ def test_a_row_is_not_gone_on_with_under_other_options(data: Path, whole: Path) 
     [
         ([], "say how long"),
         (["--images", "4", "--rows", "ours,theirs"], "unknown row 'theirs': choose from ours"),
-        (["--images", "4", "--fusion", "none"], "let it have fusion and latent"),
-        (["--images", "4", "--guidance", "coarse"], "let it have fusion and latent"),
+        (["--images", "4", "--fusion", "none"], "start from a model with fusion and a latent"),
+        (["--images", "4", "--guidance", "coarse"], "start from a model with fusion and a latent"),
         (["--images", "4", "--lag", "0"], "--lag must be 1 or more"),
         (["--images", "4", "--noise-steps", "2000"], "number of steps"),
         (["--images", "4", "--init", "sunny"], "no weights 'sunny'"),

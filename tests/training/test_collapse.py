@@ -75,7 +75,7 @@ def test_the_command_draws_the_picture_and_writes_its_figures(
     [
         (["-o", "x.json"], "must be a picture"),
         (["-o", "x.xyz"], "name a .png, .svg or .pdf"),
-        (["-o", "x.png", "--count", "1"], "take 2 or more"),
+        (["-o", "x.png", "--count", "1"], "--count must be 2 or more"),
         (["-o", "x.png", "--device", "toaster"], "cannot compute on the device"),
         (["-o", "x.png", "--split", "dusk"], "no split 'dusk'"),
     ],

@@ -10,12 +10,12 @@ def distill(*options: Forwarded) -> None:
     require("train", "torch", "matplotlib")
     from deshadow.cli.training import parse_tokens
     from deshadow.training.curves import draw_curves
-    from deshadow.training.distill import DISTILL, TABLE
+    from deshadow.training.distill import COMPARISON, DISTILL
     from deshadow.training.distill import distill as run
     from deshadow.training.endings import run_and_exit
 
     chosen = DISTILL.parse(options, parse_tokens)
     folder = run_and_exit(lambda: run(chosen))
-    if (folder / TABLE).exists():  # not yet, where it was paused
-        print((folder / TABLE).read_text(encoding="utf-8"))  # noqa: T201
+    if (folder / COMPARISON).exists():  # not yet, where it was paused
+        print((folder / COMPARISON).read_text(encoding="utf-8"))  # noqa: T201
     print(draw_curves(folder))  # noqa: T201

@@ -169,14 +169,14 @@ def _process(
 
     from deshadow.removal.batch import prepare_outputs, process_batch
     from deshadow.removal.outcomes import format_report
-    from deshadow.removal.tasks import STREAM
+    from deshadow.removal.tasks import STANDARD_STREAM
     from deshadow.system.files import silence_pillow, write_output
 
     silence_pillow()
     prepare_outputs(tasks, request, report)
     errors = Console(stderr=True, soft_wrap=True)
     # On a terminal, messages go through the console of the progress bar, which is then drawn below them.
-    taken = report == STREAM or any(task.output is None for task in tasks) or sys.stdout.isatty()
+    taken = report == STANDARD_STREAM or any(task.output is None for task in tasks) or sys.stdout.isatty()
     console = errors if taken else Console(soft_wrap=True)
     outcomes: dict[int, Outcome] = {}
     with _show_progress(len(tasks), errors) as advance:
@@ -186,7 +186,7 @@ def _process(
     ordered = [outcomes[index] for index in range(len(tasks))]
     if report:
         text = format_report(ordered, options)
-        if report == STREAM:
+        if report == STANDARD_STREAM:
             sys.stdout.write(text)
         else:
             write_output(Path(report), text.encode(errors="backslashreplace"))  # as JSON escapes too
@@ -212,7 +212,7 @@ def _show_progress(count: int, console: "Console") -> Iterator[Callable[[int, fl
 def _print_outcome(outcome: "Outcome", console: "Console", errors: "Console") -> None:
     """Print one line about a photo, and its notes."""
     from deshadow.photo import format_of
-    from deshadow.removal.tasks import STREAM
+    from deshadow.removal.tasks import STANDARD_STREAM
 
     for note in outcome.notes:
         errors.print(f"deshadow: {outcome.photo}: {note}", highlight=False, markup=False)
@@ -231,7 +231,7 @@ def _print_outcome(outcome: "Outcome", console: "Console", errors: "Console") ->
             percent = 100 * outcome.touched_share
             line = f"{place}: {percent:.0f} % of the photo relit in {outcome.seconds:.1f} s"
             if outcome.compression_loss:
-                kind = format_of(Path(place)) if place != STREAM else outcome.format
+                kind = format_of(Path(place)) if place != STANDARD_STREAM else outcome.format
                 mean, most = outcome.compression_loss.mean, round(outcome.compression_loss.most)
                 line += f"; {kind} changed the rest by {mean:.2f} of 255 levels on average, {most} at most"
     console.print(line, highlight=False, markup=False)

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from deshadow.data.pairs.find import Problem, Sample
 from deshadow.evaluation.report.table import number
-from deshadow.image.resize import SIDE, bicubic, nearest
+from deshadow.image.resize import PROTOCOL_SIDE, bicubic, nearest
 from deshadow.metrics.detection import Confusion, confusion
 from deshadow.metrics.pooling import mean, none_for_nan
 from deshadow.nn.layout import detector_cost
@@ -49,7 +49,7 @@ class DetectorEvaluation:
 
 def detect_mask(detector: Detector, picture: Pixels) -> Pixels:
     """(H, W, 3) → (256, 256): 255 where a pixel of the resized picture is more likely in shadow than not."""
-    small = bicubic(picture, SIDE, SIDE).transpose(2, 0, 1)[None] / np.float32(127.5) - 1
+    small = bicubic(picture, PROTOCOL_SIDE, PROTOCOL_SIDE).transpose(2, 0, 1)[None] / np.float32(127.5) - 1
     return np.where(detector(small)[0, 0] > 0.5, np.uint8(255), np.uint8(0))
 
 
@@ -66,11 +66,11 @@ def evaluate_detector(detector: Detector, samples: Sequence[Sample]) -> Detector
         start = time.perf_counter()
         mask_found = detect_mask(detector, picture)
         seconds = time.perf_counter() - start
-        pixels = confusion(mask_found, nearest(mask, SIDE, SIDE))
+        pixels = confusion(mask_found, nearest(mask, PROTOCOL_SIDE, PROTOCOL_SIDE))
         pictures.append(PictureDetection(sample.name, sample.split, seconds, pixels))
     if not pictures:
         raise ValueError(f"no picture could be scored: {problems[0] if problems else 'the set is empty'}")
-    parameters = detector_cost(detector.config, SIDE, SIDE).parameters
+    parameters = detector_cost(detector.config, PROTOCOL_SIDE, PROTOCOL_SIDE).parameters
     return DetectorEvaluation(parameters, tuple(pictures), tuple(problems))
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from deshadow.data.pairs.pictures import PictureFile, is_picture, read_picture
 from deshadow.data.pairs.sample import Sample, Triplet
 from deshadow.evaluation import baselines
-from deshadow.image.resize import SIDE, nearest
+from deshadow.image.resize import PROTOCOL_SIDE, nearest
 from deshadow.removal.selection import Selection
 
 Pixels = NDArray[np.uint8]
@@ -126,7 +126,7 @@ def replace_masks(method: Method, source: MaskSource, note: str) -> Method:
 
     def change(given: Input) -> Input:
         true, protected = given.mask, given.selection.protected
-        small = source(given.picture, nearest(true, SIDE, SIDE))
+        small = source(given.picture, nearest(true, PROTOCOL_SIDE, PROTOCOL_SIDE))
         mask = nearest(small, *true.shape).astype(np.float32) / np.float32(255)
         if protected is not None:
             mask[protected] = 0

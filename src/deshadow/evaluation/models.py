@@ -15,7 +15,7 @@ from deshadow.diffusion.arrays import Array, FloatArray, pad_to_multiple
 from deshadow.evaluation.methods import BATCH, Input, Pixels, Remove, RemoveBatch, name_of
 from deshadow.evaluation.options import LatentKind
 from deshadow.image.morphology import dilate, dilation_radius
-from deshadow.image.resize import SIDE, bicubic, nearest
+from deshadow.image.resize import PROTOCOL_SIDE, bicubic, nearest
 from deshadow.removal.options import RemovalOptions, Sampler
 from deshadow.removal.remover import Remover
 from deshadow.runtime.backend import Backend, condition
@@ -42,7 +42,9 @@ class Latents:
         self.backend, self.kind = backend, kind
         self.shared: FloatArray | None = None
         if kind == "zero":
-            self.shared = np.zeros((1, backend.config.guidance_channels, SIDE, SIDE), np.float32)
+            self.shared = np.zeros(
+                (1, backend.config.guidance_channels, PROTOCOL_SIDE, PROTOCOL_SIDE), np.float32
+            )
         self.others: dict[str, Callable[[], Input]] = {}
 
     def prepare(self, samples: Sequence[Sample], load: Callable[[Sample], Input]) -> None:
@@ -62,10 +64,10 @@ class Latents:
             *(pad_to_multiple(each, self.backend.config.stride) for each in make_network_input(given))
         )
         assert isinstance(latent, np.ndarray)
-        return latent[:, :, :SIDE, :SIDE]
+        return latent[:, :, :PROTOCOL_SIDE, :PROTOCOL_SIDE]
 
     def _average(self, samples: Sequence[Sample], load: Callable[[Sample], Input]) -> FloatArray:
-        total, count = np.zeros((1, self.backend.config.guidance_channels, SIDE, SIDE)), 0
+        total, count = np.zeros((1, self.backend.config.guidance_channels, PROTOCOL_SIDE, PROTOCOL_SIDE)), 0
         for sample in track(samples, "mean latent", len(samples)):
             try:
                 total += self._encode(load(sample))
@@ -152,11 +154,13 @@ def _to_levels(clean: Array) -> list[Pixels]:
 
 def make_network_input(given: Input) -> tuple[FloatArray, FloatArray]:
     """Picture (1, 3, 256, 256) in [-1, 1] and mask (1, 1, 256, 256), dilated but for what is protected."""
-    picture: FloatArray = bicubic(given.picture, SIDE, SIDE).transpose(2, 0, 1)[None] / np.float32(127.5) - 1
-    own = nearest(given.mask, SIDE, SIDE)
-    dilated = dilate(own, dilation_radius(SIDE, SIDE))
+    picture: FloatArray = (
+        bicubic(given.picture, PROTOCOL_SIDE, PROTOCOL_SIDE).transpose(2, 0, 1)[None] / np.float32(127.5) - 1
+    )
+    own = nearest(given.mask, PROTOCOL_SIDE, PROTOCOL_SIDE)
+    dilated = dilate(own, dilation_radius(PROTOCOL_SIDE, PROTOCOL_SIDE))
     if given.selection.protected is not None:
-        protected = nearest(given.selection.protected.astype(np.uint8), SIDE, SIDE) > 0
+        protected = nearest(given.selection.protected.astype(np.uint8), PROTOCOL_SIDE, PROTOCOL_SIDE) > 0
         dilated[protected & (own == 0)] = 0
     mask: FloatArray = dilated[None, None] / np.float32(255)
     return picture, mask

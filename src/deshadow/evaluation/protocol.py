@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from deshadow.data.pairs.find import PairSet, Problem, Sample, Triplet, pick_evenly
 from deshadow.data.pairs.statistics import dark_rate, shadow_fraction
 from deshadow.evaluation.methods import BATCH, Input, Method, RemoveBatch, load_input, make_input
-from deshadow.image.resize import SIDE, bicubic, nearest
+from deshadow.image.resize import PROTOCOL_SIDE, bicubic, nearest
 from deshadow.metrics.scores import InstanceScore, Scores, score, score_instance
 from deshadow.system.progress import track
 
@@ -71,7 +71,7 @@ class Evaluation:
     best: tuple[Shown, ...] = ()
 
 
-def evaluate(
+def evaluate_method(
     method: Method,
     samples: Sequence[Sample],
     *,
@@ -138,7 +138,7 @@ def score_result(
     """The figures of one result at 256 × 256 and at native size."""
     picture, mask, truth = triplet
     height, width = mask.shape
-    small, small_truth = (bicubic(each, SIDE, SIDE) for each in (result, truth))
+    small, small_truth = (bicubic(each, PROTOCOL_SIDE, PROTOCOL_SIDE) for each in (result, truth))
     native = bicubic(result, height, width)
     scored = PictureScore(
         name=sample.name,
@@ -150,7 +150,7 @@ def score_result(
         grey=bool((picture == picture[..., :1]).all()),
         resized=result.shape != truth.shape,
         seconds=seconds,
-        small=score(small, small_truth, nearest(mask, SIDE, SIDE) > 127),
+        small=score(small, small_truth, nearest(mask, PROTOCOL_SIDE, PROTOCOL_SIDE) > 127),
         native=score(native, truth, mask > 127),
     )
     if sample.instance is not None:

@@ -32,7 +32,7 @@ def impossible(row: Row) -> bool:
 
 _PAPER = "Mei et al., WACV 2024"
 
-TABLES = (
+PUBLISHED_TABLES = (
     Published(
         "AISTD",
         f"{_PAPER}, Tab. 1",

@@ -12,7 +12,7 @@ from deshadow.evaluation.degraded_masks import degrade_mask
 from deshadow.evaluation.methods import MaskSource, replace_masks
 from deshadow.evaluation.options import DEFAULT_DETECTOR, Comparison, MaskKind, Outputs
 from deshadow.evaluation.perceptual import lpips_distance
-from deshadow.evaluation.protocol import Evaluation, choose_samples, evaluate
+from deshadow.evaluation.protocol import Evaluation, choose_samples, evaluate_method
 from deshadow.evaluation.record import format_evaluations
 from deshadow.evaluation.report.page import draw_page
 from deshadow.runtime.open import open_detector
@@ -52,7 +52,7 @@ def run(
     samples = choose_samples(pairs, limit)
     evaluations = []
     for method in methods:
-        found = evaluate(
+        found = evaluate_method(
             method,
             samples,
             workers=workers or (1 if method.every_core else os.cpu_count() or 1),

@@ -5,7 +5,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-SIDE = 256
+PROTOCOL_SIDE = 256
 """Side at which the published protocol scores."""
 _BLOCK = 8
 

@@ -19,7 +19,7 @@ from deshadow.removal.modes import Progress
 from deshadow.removal.options import RemovalOptions
 from deshadow.removal.outcomes import Outcome, measure_compression_loss
 from deshadow.removal.remover import RemovalResult, Remover, WeightsError
-from deshadow.removal.tasks import STREAM, PhotoTask, check_outputs, make_folder
+from deshadow.removal.tasks import STANDARD_STREAM, PhotoTask, check_outputs, make_folder
 from deshadow.system.files import silence_stderr, write_output
 from deshadow.system.streams import write_out
 
@@ -54,7 +54,7 @@ def prepare_outputs(tasks: Sequence[PhotoTask], request: BatchRequest, report: s
     if request.quality is not None and not 1 <= request.quality <= 100:
         raise ValueError(f"--quality is {request.quality}: it must be from 1 to 100")
     outputs = [place for task in tasks for place in _list_outputs(task, request)]
-    if report and report != STREAM:
+    if report and report != STANDARD_STREAM:
         outputs.append(Path(report))
     elif report and any(task.output is None for task in tasks):
         raise ValueError("photo and report cannot both go to standard output: give a file for one of them")
@@ -229,6 +229,6 @@ def _write(place: Path | None, data: bytes) -> str:
     """Write to a file, completely or not at all, or to standard output; returns its name."""
     if place is None:
         write_out(data)
-        return STREAM
+        return STANDARD_STREAM
     write_output(place, data)
     return str(place)

@@ -10,7 +10,7 @@ from deshadow.photo.formats import ENDINGS, RAW_ENDINGS, READABLE, format_of
 
 MARK = ".deshadowed"
 """What the name of a result contains."""
-STREAM = "-"
+STANDARD_STREAM = "-"
 """Standard input, or standard output."""
 
 
@@ -47,7 +47,7 @@ def plan_tasks(
     photos: Sequence[str], output: str | None, mask: Path | None = None, recursive: bool = False
 ) -> list[PhotoTask]:
     """A task for each photo among files, folders and patterns, or for `-`; ValueError says what is wrong."""
-    if STREAM in photos:
+    if STANDARD_STREAM in photos:
         return [_plan_stream(photos, output, mask)]
     found = _drop_duplicates([each for given in photos for each in _find(given, recursive)])
     fresh = [each for each in found if not is_result(each.path)]
@@ -124,7 +124,7 @@ def _plan_stream(photos: Sequence[str], output: str | None, mask: Path | None) -
         raise ValueError("- reads one photo from standard input: give no other photos with it")
     if mask is not None and not mask.is_file():
         raise ValueError(f"{mask} is not a file: the mask of a photo from standard input must be a file")
-    if output is None or output == STREAM:
+    if output is None or output == STANDARD_STREAM:
         return PhotoTask(None, None, mask)
     place = Path(output)
     format_of(place)
@@ -137,7 +137,7 @@ def _place_outputs(found: Sequence[FoundPhoto], output: str | None, folders: boo
     """The path of each result; None is standard output."""
     if output is None:
         return [each.path.with_name(f"{each.path.stem}{MARK}{_choose_ending(each.path)}") for each in found]
-    if output == STREAM:
+    if output == STANDARD_STREAM:
         if len(found) > 1:
             raise ValueError("-o - writes one photo to standard output: give one photo, or a folder with -o")
         return [None]

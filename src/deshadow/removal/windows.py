@@ -10,7 +10,7 @@ from deshadow.diffusion.sampling import Sampler, sample
 from deshadow.image.filters import Field, approximate_gaussian_blur
 from deshadow.runtime.backend import Backend, condition
 
-SIDE = 256
+WINDOW_SIDE = 256
 """Side of a window, as in training."""
 OVERLAP = 96
 """Smallest overlap of neighbouring windows, in pixels."""
@@ -37,7 +37,7 @@ class Window:
         return slice(self.top, self.top + self.height), slice(self.left, self.left + self.width)
 
 
-def lay_out(weight: Field, side: int = SIDE, overlap: int = OVERLAP) -> list[Window]:
+def lay_out(weight: Field, side: int = WINDOW_SIDE, overlap: int = OVERLAP) -> list[Window]:
     """The windows of a picture (H, W) where the weight is not 0, evenly spread over its bounding box."""
     rows, columns = np.flatnonzero(weight.any(axis=1)), np.flatnonzero(weight.any(axis=0))
     if not len(rows):

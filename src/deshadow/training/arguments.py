@@ -130,7 +130,7 @@ class Parser(argparse.ArgumentParser):
 def parse_arguments(
     tokens: Sequence[str], arguments: Mapping[str, Argument], prog: str, about: str, positional: Sequence[str]
 ) -> dict[str, Any]:
-    """The value of every argument on a command line, by argparse; those of `positional` go by their place."""
+    """The value of every argument on a command line, by argparse; those in `positional` have no flag."""
     parser = Parser(prog=prog, description=about)
     for argument in arguments.values():
         text = argument.help.replace("%", "%%")

@@ -15,9 +15,9 @@ from deshadow.training.tasks import Task
 from deshadow.training.world import World
 
 EXPLOSION = 10.0
-"""A loss so many times larger than the one before is rolled back."""
+"""A loss that is this many times larger than the one before is rolled back."""
 MOST_ROLLBACKS = 3
-"""In a row, before training is given up."""
+"""Number of rollbacks in a row after which the run ends with an error."""
 
 
 def log_losses(
@@ -41,7 +41,7 @@ class Validator:
         self.validated, self.checked = -1, images
 
     def is_due(self, images: int) -> bool:
-        """Whether a multiple of --validate-every was passed since the last question."""
+        """Whether a multiple of --validate-every was passed since the last call."""
         every, before = self.options.validation.validate_every, self.checked
         self.checked = images
         return images // every > before // every
@@ -103,7 +103,7 @@ class Keeper:
         return True
 
     def roll_back(self, loss: float, journal: Journal) -> None:
-        """Take the last good weights again. Images and time go on, so that other images follow."""
+        """Restore the last good weights. Images and time are not reset, so that other images follow."""
         self.rollbacks += 1
         if self.rollbacks > MOST_ROLLBACKS:
             raise ValueError(

@@ -19,11 +19,11 @@ class Clock:
         self.first_step = state.steps
 
     def start(self) -> None:
-        """The first step begins now."""
+        """Start the clock: the first step begins now."""
         self.began = time.monotonic()
 
     def count_step(self) -> None:
-        """A step is done; the first one of a call compiles, which is no progress."""
+        """Count a step. The first one of a call compiles, which is no progress."""
         if self.state.steps == self.first_step + 1:
             self.standstill += time.monotonic() - self.began
 
@@ -50,7 +50,7 @@ class Clock:
         return (self.state.images - images) / (self.state.elapsed - elapsed), bool(stop)
 
     def pause_is_due(self) -> bool:
-        """Whether this call has had its time."""
+        """Whether this call has used up its time."""
         limit = self.length.pause_after
         return limit is not None and self.state.elapsed - self.before >= 60 * limit
 

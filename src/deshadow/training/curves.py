@@ -18,7 +18,7 @@ class Panel(NamedTuple):
 
 
 FEW = 12
-REMOVER = (
+REMOVER_PANELS = (
     Panel("denoiser loss", "train", {"denoiser": ""}, logarithmic=True),
     Panel("encoder loss", "stage two", {"encoder": ""}, logarithmic=True),
     Panel("validation PSNR, dB", "validation", {"psnr": ""}),
@@ -38,7 +38,7 @@ REMOVER = (
         },
     ),
 )
-DETECTOR = (
+DETECTOR_PANELS = (
     Panel("cross-entropy", "train", {"cross_entropy": ""}, logarithmic=True),
     Panel("1 − overlap", "train", {"overlap": ""}, logarithmic=True),
     Panel("validation IoU", "validation", {"iou": "of all pixels", "iou_per_picture": "mean over pictures"}),
@@ -70,7 +70,7 @@ def draw_curves(folder: Path, output: Path | None = None) -> Path:
         "validation": [line for line in logged if line["kind"] == "validation"],
     }
     figure = Figure(figsize=(10, 8), dpi=120, layout="constrained")
-    panels = DETECTOR if "overlap" in train[0] else REMOVER
+    panels = DETECTOR_PANELS if "overlap" in train[0] else REMOVER_PANELS
     for place, panel in zip(figure.subplots(3, 2).flatten(), panels, strict=True):
         for name in panel.figures:
             _curve(place, lines[panel.kind], name, panel.title)

@@ -48,7 +48,7 @@ from deshadow.training.tasks import REMOVAL
 from deshadow.training.validation import make_validation_set, remove_shadows
 from deshadow.training.world import local_device
 
-TABLE = "distilled.md"
+COMPARISON = "distilled.md"
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ def compare(options: Distillation, pairs: Pairs) -> Path:
     between = measure_figures(results["student"], pairs._replace(clean=results["teacher"]))
     found["between"] = between["regions"]
     write_whole(options.out / "distilled.json", json.dumps(found, indent=1, allow_nan=False).encode() + b"\n")
-    path = options.out / TABLE
+    path = options.out / COMPARISON
     write_whole(path, format_comparison(found).encode())
     return path
 

@@ -10,7 +10,7 @@ from deshadow.data.pairs.folders import read_folders, read_instances
 from deshadow.data.pairs.layouts import Layout, Parts
 from deshadow.data.pairs.pictures import PictureFile, picture_size
 from deshadow.data.pairs.sample import Problem, Sample, Triplet
-from deshadow.data.pairs.shards import TABLE, read_rows, read_table
+from deshadow.data.pairs.shards import PAIRS_TABLE, read_rows, read_table
 
 __all__ = ["Layout", "PairSet", "Problem", "Sample", "Triplet", "find", "list_problems", "pick_evenly"]
 
@@ -67,7 +67,7 @@ def find(
     if layout is not None and layout not in get_args(Layout):
         raise ValueError(f"unknown layout {layout!r}: choose from {', '.join(get_args(Layout))}")
     absent = 0
-    if layout == "csv" or (layout is None and (folder / TABLE).is_file()):
+    if layout == "csv" or (layout is None and (folder / PAIRS_TABLE).is_file()):
         layout = "csv"
         samples, problems, absent = _read_csv(folder, split)
     else:
@@ -147,8 +147,8 @@ def _read_parts(parts: list[Parts], layout: Layout) -> tuple[list[Sample], list[
 
 
 def _read_csv(folder: Path, split: str | None) -> tuple[list[Sample], list[Problem], int]:
-    if not (folder / TABLE).is_file():
-        raise ValueError(f"{folder} has no {TABLE}")
+    if not (folder / PAIRS_TABLE).is_file():
+        raise ValueError(f"{folder} has no {PAIRS_TABLE}")
     rows = read_rows(folder)
     _check_split(split, (row.get("split", "") for row in rows), folder)
     return read_table(folder, [row for row in rows if split in (None, row.get("split"))])

@@ -8,13 +8,13 @@ from pathlib import Path, PurePosixPath
 from deshadow.data.pairs.pictures import PictureFile
 from deshadow.data.pairs.sample import Problem, Sample
 
-TABLE = "pairs.csv"
+PAIRS_TABLE = "pairs.csv"
 _COLUMNS = ("shadow", "shadow_free")
 
 
 def read_rows(folder: Path) -> list[dict[str, str]]:
     """The rows of pairs.csv, column names in lower case; ValueError if it has no such columns."""
-    path = folder / TABLE
+    path = folder / PAIRS_TABLE
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             table = csv.DictReader(file)
@@ -60,7 +60,9 @@ def read_table(folder: Path, rows: list[dict[str, str]]) -> tuple[list[Sample], 
         # Pictures of one scene share the clean one, which may lie in a shard that is here.
         own = [source for role, source in found.items() if role != "shadow_free" and source]
         if not names["shadow"] or not names["shadow_free"]:
-            problems.append(Problem(str(folder / TABLE), f"a row without a pair: {','.join(row.values())}"))
+            problems.append(
+                Problem(str(folder / PAIRS_TABLE), f"a row without a pair: {','.join(row.values())}")
+            )
         elif not own and (members or not (folder / names["shadow"]).parent.is_dir()):
             absent += 1
         elif lost:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from deshadow import __version__
 from deshadow.evaluation.protocol import Evaluation, Shown
-from deshadow.evaluation.published import TABLES, Published, Row, impossible
+from deshadow.evaluation.published import PUBLISHED_TABLES, Published, Row, impossible
 from deshadow.evaluation.record import median_seconds, scores_of
 from deshadow.evaluation.report.gallery import MOST_ERROR, RAMP, data_uri, error_map
 from deshadow.evaluation.report.scatter import scatter
@@ -203,13 +203,13 @@ def _figure(shown: Shown) -> str:
 
 
 def _published() -> str:
-    flagged = sum(impossible(row) for table in TABLES for row in table.rows)
+    flagged = sum(impossible(row) for table in PUBLISHED_TABLES for row in table.rows)
     return (
         "<h2>Published, for comparison</h2>"
         "<p>Compare with care: these methods ran on the test parts of their sets, and their masks are not "
         "those used here (for SRD, another network predicted them). A row says which method is better only "
         "beside rows that were measured on the same pictures with the same masks.</p>"
-        + "".join(map(_published_table, TABLES))
+        + "".join(map(_published_table, PUBLISHED_TABLES))
         + f'<p class="soft">† Cannot be right: the error of the whole picture lies outside those of its two '
         f"parts, of which it is a weighted mean ({flagged} rows).</p>"
     )
