@@ -51,6 +51,8 @@ def test_a_mask_of_several_levels_keeps_them() -> None:
     faint = np.array([[0, 0.1, 0.4]])  # probabilities
     np.testing.assert_allclose(masks.as_mask(faint, 1, 3), faint, atol=1e-6)
     assert not masks.as_mask(np.zeros((4, 4), np.uint8), 4, 4).any()
+    noise = np.array([[0, 3, 2]], np.uint8)  # what a codec leaves of black
+    assert masks.as_mask(noise, 1, 3).max() < 0.02
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from PIL import Image
 
 from deshadow.image import morphology
 from deshadow.image.filters import fit_within, resize
+from deshadow.image.masks import BEYOND, scale_mask
 from deshadow.image.regions import label
 
 Mask = NDArray[np.float32]
@@ -19,24 +20,21 @@ _LABELLED = 1024
 """Longer side of the picture in which shadows are told apart: those that touch there are one."""
 _SPECK = 0.0005
 """A smaller share of the picture is a speck, not a shadow."""
-_BEYOND = 0.5
-"""Floats may lie beyond 0 and 1 by so much, as they do after resizing."""
 
 
 def as_mask(values: NDArray[np.generic], height: int, width: int, invert: bool = False) -> Mask:
     """(h, w) or (h, w, C) of any type → (height, width) in [0, 1].
 
-    Floats up to 1 are taken as they are, other numbers as 8 or 16 bits, by their size. Where no value is
-    brighter than half of white (masks of 0 and 1, or of a dark grey), the brightest value counts as white.
-    Colours are averaged; the last of two or four channels is the opacity.
+    `scale_mask` says what the numbers mean. Colours are averaged; the last of two or four channels is the
+    opacity.
     """
     if values.ndim not in (2, 3) or 0 in values.shape:
         raise ValueError(f"a mask must be a grey picture, (height, width), not of the shape {values.shape}")
     _check(values)
     if values.ndim == 3 and values.shape[2] in (2, 4):
-        mask = _scale(_average(values[..., :-1])) * _scale(values[..., -1])
+        mask = scale_mask(_average(values[..., :-1])) * scale_mask(values[..., -1])
     else:
-        mask = _scale(_average(values) if values.ndim == 3 else values)
+        mask = scale_mask(_average(values) if values.ndim == 3 else values)
     mask = resize(mask, height, width, Image.Resampling.BILINEAR).clip(0, 1)
     return 1 - mask if invert else mask
 
@@ -70,7 +68,7 @@ def _check(values: NDArray[np.generic]) -> None:
         raise ValueError(f"a mask must hold numbers, not {values.dtype}")
     if not np.isfinite([float(values.min()), float(values.max())]).all():
         raise ValueError("the mask has values that are not finite numbers (NaN or infinity)")
-    if float(values.min()) < -_BEYOND:
+    if float(values.min()) < -BEYOND:
         raise ValueError("the mask has values below 0")
 
 
@@ -79,18 +77,6 @@ def _average(values: NDArray[Any]) -> NDArray[Any]:
     if not np.issubdtype(values.dtype, np.integer):
         return np.asarray(values.mean(axis=2, dtype=np.float32))
     return np.asarray(np.ceil(values.mean(axis=2)).astype(np.int64))
-
-
-def _scale(values: NDArray[Any]) -> Mask:
-    """Numbers of any range → [0, 1]."""
-    brightest = float(values.max())
-    white = 1.0
-    if brightest > 1 + _BEYOND:
-        white = 255.0 if brightest <= 255 else max(65535.0, brightest)
-        white = white if brightest > white / 2 else brightest
-    mask = values.astype(np.float32)
-    mask /= np.float32(white)
-    return mask.clip(0, 1, out=mask)
 
 
 def _upscale(labels: Labels, height: int, width: int) -> Labels:

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from deshadow.image.colour import round_to_8_bits
+from deshadow.image.masks import scale_mask
 from deshadow.photo import Photo, read_photo
 from deshadow.photo.formats import is_heif
 from deshadow.photo.reading import KNOWN
@@ -40,7 +42,7 @@ def decode_mask(data: bytes, height: int, width: int) -> NDArray[np.uint8]:
                 f"The mask has {picture.width}×{picture.height} pixels and the photo {width}×{height}: "
                 "draw it on the photo as displayed."
             )
-        mask = _convert_to_grey(picture)
+        mask = round_to_8_bits(scale_mask(_convert_to_grey(picture)))
     if not mask.any():
         raise ApiError(422, "mask", "The mask is empty: mark a shadow, or send no mask.")
     return mask

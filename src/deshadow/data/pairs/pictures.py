@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
+from deshadow.image.masks import scale_mask
 from deshadow.system.files import write_whole
 
 ENDINGS = frozenset({".bmp", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
@@ -88,14 +89,8 @@ def read_grey(source: PictureFile) -> NDArray[np.uint8]:
 
 
 def read_mask(source: PictureFile) -> NDArray[np.uint8]:
-    """(H, W): 255 where the mask is brighter than half of white, 0 elsewhere.
-
-    Where nothing is that bright (masks of 0 and 1, or of a dark grey), half of the brightest value counts.
-    """
-    grey = read_grey(source)
-    brightest = int(grey.max(initial=0))
-    white = 255 if brightest > 127 else brightest
-    return np.where(grey > white / 2, np.uint8(255), np.uint8(0))
+    """(H, W): 255 where the mask is brighter than half of white (see `scale_mask`), 0 elsewhere."""
+    return np.where(scale_mask(read_grey(source)) > 0.5, np.uint8(255), np.uint8(0))
 
 
 def _scaled(image: Image.Image) -> NDArray[np.uint8]:
