@@ -47,7 +47,8 @@ def test_a_batch_gives_what_its_pictures_give_alone_and_in_any_company(scenes: P
     for given, result in zip(inputs, together, strict=True):
         assert np.abs(one.remove(given).astype(int) - result).max() <= 1
         (alone,) = batches.remove_batch([given])
-        np.testing.assert_array_equal(alone, result)
+        # Threads that divide the work otherwise may round a value to the neighbouring level.
+        assert np.abs(alone.astype(int) - result).max() <= 1
 
 
 def test_every_picture_of_a_set_is_scored_once(scenes: Path) -> None:
