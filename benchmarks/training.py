@@ -16,7 +16,8 @@ from deshadow.data.synth.procedural import draw_backgrounds
 from deshadow.nn.layout import model_cost
 from deshadow.training.arguments import build
 from deshadow.training.loop import Run
-from deshadow.training.options import RECIPES, TrainingOptions
+from deshadow.training.options import TrainingOptions
+from deshadow.training.recipes import RECIPES
 from deshadow.training.recorded import SETTLING
 from deshadow.training.world import join_processes
 

@@ -17,13 +17,13 @@ from deshadow.training.batches import dilate_masks, make_augmentation, open_sour
 from deshadow.training.distill import DISTILL
 from deshadow.training.loop import train
 from deshadow.training.options import (
-    RECIPES,
     TRAIN,
     AugmentationOptions,
     Command,
     TrainingOptions,
     parse_training,
 )
+from deshadow.training.recipes import RECIPES
 from deshadow.training.state import STATE
 
 COMMANDS: dict[str, Command[Any]] = {"train": TRAIN, "ablate": ABLATE, "distill": DISTILL}

@@ -6,7 +6,7 @@ from typing import Any
 
 from deshadow.system.files import write_whole
 from deshadow.training.figures import COLUMNS, cell, cells, table_lines
-from deshadow.training.options import LITERAL
+from deshadow.training.recipes import LITERAL
 
 RECORD = "row.json"
 """File in the folder of a row: its figures, or why it failed."""
