@@ -77,8 +77,7 @@ class Encoder(nn.Module):
         """The guidance."""
         guidance: Tensor = self.unet(torch.cat([picture, mask], dim=1))
         if self.range == "bounded":
-            # Without a bound the latent has one spike a picture, by which the encoder sends a global value
-            # through the denoiser's norms, and the scene is faint beside it.
+            # In a run without a bound the latent had one spike in each picture; the scene was faint beside it.
             return guidance.tanh()
         return standardise(guidance) if self.range == "standardised" else guidance
 

@@ -56,9 +56,8 @@ def validate(
     model: LFGDiffusion, pairs: Pairs, steps: int = 1, seed: int = 0, frozen: Encoder | None = None
 ) -> Validation:
     """Remove the shadows of all pairs and compare; `frozen` is E*, if there is one."""
-    with torch.backends.cudnn.flags(
-        enabled=True, benchmark=False
-    ):  # a search for the fastest kernels takes longer
+    # A search for the fastest kernels takes longer than it saves.
+    with torch.backends.cudnn.flags(enabled=True, benchmark=False):
         return score_backend(open_unrecorded(model, pairs), pairs, steps, seed, frozen)
 
 
