@@ -77,7 +77,8 @@ class Encoder(nn.Module):
         """The guidance."""
         guidance: Tensor = self.unet(torch.cat([picture, mask], dim=1))
         if self.range == "bounded":
-            # In a run without a bound the latent had one spike in each picture; the scene was faint beside it.
+            # In a run without a bound the latent had one spike in each picture,
+            # beside which the scene was faint.
             return guidance.tanh()
         return standardise(guidance) if self.range == "standardised" else guidance
 
