@@ -60,7 +60,7 @@ def test_a_command_has_the_options_that_mean_something_to_it() -> None:
     assert train - ablate == {"resume"}
     assert ablate - train == {"rows", "noise_steps"}
     stages = {"pretrain", "blind", "invariant", "invariant_target"}
-    assert train - distill == {*stages, "lag", "val_steps"}
+    assert train - distill == {*stages, "lag", "val_steps", "val_anchor"}
     assert distill - train == {"teacher", "teacher_steps", "student_steps", "truth", "latent"}
 
 
@@ -142,6 +142,7 @@ def test_the_recipe_paper_is_the_paper_to_the_letter() -> None:
         "validate_every": 50_000,
         "val_count": 64,
         "val_steps": 50,
+        "val_anchor": "none",
         "device": "auto",
         "compiled": None,
         "bfloat16": None,

@@ -6,7 +6,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from deshadow.cli.parameters import Folder, Split
-from deshadow.evaluation.options import DEFAULT_DETECTOR, EvaluationMode, LatentKind, MaskKind
+from deshadow.evaluation.options import DEFAULT_DETECTOR, AnchorKind, EvaluationMode, LatentKind, MaskKind
 from deshadow.removal.options import Sampler
 
 
@@ -62,6 +62,20 @@ def evaluate(
             "the set, or zero. All but own need --mode network."
         ),
     ] = "own",
+    anchor: Annotated[
+        AnchorKind,
+        Parameter(
+            help="What is kept of the lit part of the photo while sampling: none, as in the paper; lit: the "
+            "pixels outside the mask; mean: only their mean colour. Needs --mode network."
+        ),
+    ] = "none",
+    start: Annotated[
+        int | None,
+        Parameter(
+            help="Timestep at which sampling starts, from the photo diffused to it, 1 to 1000. "
+            "Default: pure noise. Needs --mode network."
+        ),
+    ] = None,
     seed: Annotated[int, Parameter(help="Seed of the noise; each picture has noise of its own.")] = 0,
     jump: Annotated[int, Parameter(help="RePaint: length of the jumps back, in steps.")] = 10,
     resamplings: Annotated[
@@ -106,6 +120,8 @@ def evaluate(
         steps=steps or [],
         sampler=sampler,
         latent=latent,
+        anchor=anchor,
+        start=start,
         seed=seed,
         jump=jump,
         resamplings=resamplings,

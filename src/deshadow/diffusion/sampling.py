@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
+from deshadow.diffusion.anchor import Anchor
 from deshadow.diffusion.arrays import Array, normal_like
 from deshadow.diffusion.prediction import diffuse, noise_from
 from deshadow.diffusion.schedule import Schedule, Spacing
@@ -32,13 +33,18 @@ def sample(
     start: int | None = None,
     eta: float = 0.0,
     rng: "np.random.Generator | torch.Generator | None" = None,
+    anchor: Anchor[Array] | None = None,
 ) -> Array:
     """The picture that a sampler ends with; `denoise(y_t, t)` estimates the clean picture.
 
     `noisy` is y at timestep `start` (default: pure noise). A smaller `start` refines a picture that was
-    diffused to that timestep.
+    diffused to that timestep; with an anchor that must be the anchor's photo, at least in its lit pixels.
     """
     times = schedule.times(steps, spacing, start)
+    if anchor is not None:
+        denoise = anchor.hold(denoise)
+        if start is None:
+            noisy = anchor.start(noisy, *schedule.level(times[0]))
     if sampler == "ddim":
         states = ddim(denoise, noisy, schedule, times, eta=eta, rng=rng)
     elif sampler == "dpm":

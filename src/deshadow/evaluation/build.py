@@ -11,7 +11,7 @@ from deshadow.evaluation.models import (
     make_network_remover,
     make_photo_remover,
 )
-from deshadow.evaluation.options import DEFAULT_WEIGHTS, Comparison, LatentKind
+from deshadow.evaluation.options import DEFAULT_WEIGHTS, AnchorKind, Comparison, LatentKind
 from deshadow.nn.config import ModelConfig, Sees
 from deshadow.nn.layout import Cost, model_cost
 from deshadow.runtime.checkpoint import locate, read_config
@@ -24,6 +24,11 @@ _LATENT_NOTES: Mapping[LatentKind, str] = {
     "other": ", latent of another scene",
     "mean": ", mean latent of the set",
     "zero": ", latent 0",
+}
+_ANCHOR_NOTES: Mapping[AnchorKind, str] = {
+    "none": "",
+    "lit": ", lit pixels kept",
+    "mean": ", mean colour of the lit pixels kept",
 }
 
 
@@ -55,14 +60,26 @@ def _build_model(name: str, path_or_name: str, comparison: Comparison, steps: in
     config, _ = read_config(locate(path_or_name))
     _check_kind(name, config)
     _check_latent(name, config, comparison)
+    _check_sampling(comparison)
     steps = config.prediction.steps if steps is None else steps
-    sampling = Sampling(steps, comparison.sampler, comparison.seed, comparison.jump, comparison.resamplings)
-    config.schedule.times(sampling.steps)  # refuses a number of steps that the schedule does not have
+    sampling = Sampling(
+        steps,
+        comparison.sampler,
+        comparison.seed,
+        comparison.jump,
+        comparison.resamplings,
+        comparison.anchor,
+        comparison.start,
+    )
+    # Refuses a start, and a number of steps, that the schedule does not have.
+    config.schedule.times(steps, start=comparison.start)
     backend = open_backend(path_or_name, comparison.device)
     kind = "inpainting under the mask" if config.unconditional else f"{config.predicts} prediction"
     note = f"{kind}, {steps} step{'s' * (steps > 1)}"
-    if comparison.sampler != "ddim" and not config.unconditional:
-        note += f", {comparison.sampler}"
+    if not config.unconditional:
+        note += f", {comparison.sampler}" if comparison.sampler != "ddim" else ""
+        note += "" if comparison.start is None else f" from t = {comparison.start}"
+        note += _ANCHOR_NOTES[comparison.anchor]
     remove_batch = None
     latents = None if comparison.latent == "own" else Latents(backend, comparison.latent)
     if comparison.mode == "network":
@@ -92,6 +109,15 @@ def _check_latent(name: str, config: ModelConfig, comparison: Comparison) -> Non
         raise ValueError(
             f"--latent {comparison.latent}: {name} has no latent, but the guidance {config.guidance}"
         )
+
+
+def _check_sampling(comparison: Comparison) -> None:
+    for option, changed in (
+        (f"--anchor {comparison.anchor}", comparison.anchor != "none"),
+        (f"--start {comparison.start}", comparison.start is not None),
+    ):
+        if changed and comparison.mode != "network":
+            raise ValueError(f"{option} needs --mode network")
 
 
 def _check_kind(name: str, config: ModelConfig) -> None:

@@ -11,9 +11,11 @@ import numpy as np
 
 from deshadow.data.pairs.sample import Sample
 from deshadow.diffusion import sampling as samplers
-from deshadow.diffusion.arrays import Array, FloatArray, pad_to_multiple
+from deshadow.diffusion.anchor import Anchor
+from deshadow.diffusion.arrays import Array, FloatArray, pad_to_multiple, to_numpy
+from deshadow.diffusion.prediction import diffuse
 from deshadow.evaluation.methods import BATCH, Input, Pixels, Remove, RemoveBatch, name_of
-from deshadow.evaluation.options import LatentKind
+from deshadow.evaluation.options import AnchorKind, LatentKind
 from deshadow.image.morphology import dilate, dilation_radius
 from deshadow.image.resize import PROTOCOL_SIDE, bicubic, nearest
 from deshadow.removal.options import RemovalOptions, Sampler
@@ -33,6 +35,10 @@ class Sampling:
     """RePaint: length of the jumps back, in steps."""
     resamplings: int = 10
     """RePaint: how many times each stretch of steps is sampled."""
+    anchor: AnchorKind = "none"
+    """What is kept of the lit part of the photo while sampling."""
+    start: int | None = None
+    """Timestep at which sampling starts, from the photo diffused to it; by default from pure noise."""
 
 
 class Latents:
@@ -135,20 +141,25 @@ def _sample(
     if latents is not None:
         replaced = [latents.replace(each.name) for each in inputs]
         latent = np.concatenate([each for each in replaced if each is not None])
-    denoise = condition(backend, picture, mask, latent)
+    # Where the networks run on a GPU, the states of the sampler stay in its memory.
+    picture, mask, noisy = (backend.to_device(each) for each in (picture, mask, np.stack(noise)))
+    if sampling.start is not None:
+        noisy = diffuse(picture, noisy, *backend.config.schedule.level(sampling.start))
     clean = samplers.sample(
-        denoise,
-        np.stack(noise).astype(np.float32),
+        condition(backend, picture, mask, None if latent is None else backend.to_device(latent)),
+        noisy,
         backend.config.schedule,
         steps=sampling.steps,
         sampler=sampling.sampler,
+        start=sampling.start,
+        anchor=Anchor(sampling.anchor, picture, mask),
     )
     return _to_levels(clean)
 
 
 def _to_levels(clean: Array) -> list[Pixels]:
     """(B, 3, H, W) in [-1, 1] → (H, W, 3) of 8 bits each, as a file would hold them."""
-    levels = ((np.asarray(clean) + 1) * 127.5).round().clip(0, 255).astype(np.uint8)
+    levels = ((to_numpy(clean) + 1) * 127.5).round().clip(0, 255).astype(np.uint8)
     return [np.ascontiguousarray(each.transpose(1, 2, 0)) for each in levels]
 
 

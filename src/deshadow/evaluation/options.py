@@ -13,6 +13,8 @@ MaskKind = Literal["given", "detected", "dilated", "eroded", "boxed"]
 """The set's own masks, detected ones, or its own degraded: by 8 pixels at 256 × 256, or to their box."""
 LatentKind = Literal["own", "other", "mean", "zero"]
 """The latent that guides the denoiser: the picture's own, that of another scene, the set's mean, or zero."""
+AnchorKind = Literal["none", "lit", "mean"]
+"""What sampling keeps of the lit part of the photo: as in `diffusion.anchor`, which would import numpy."""
 
 DEFAULT_WEIGHTS = "light"
 DEFAULT_DETECTOR = "detector"
@@ -34,6 +36,10 @@ class Comparison:
     sampler: Sampler = "ddim"
     latent: LatentKind = "own"
     """For models with a latent, in the mode network."""
+    anchor: AnchorKind = "none"
+    """In the mode network. RePaint keeps the lit pixels in any case."""
+    start: int | None = None
+    """Timestep at which sampling starts, from the photo diffused to it; by default from pure noise."""
     seed: int = 0
     jump: int = 10
     """RePaint: length of the jumps back, in steps."""

@@ -114,6 +114,8 @@ def _write(
             "mask": mask,
             "sampler": comparison.sampler,
             "latent": comparison.latent,
+            "anchor": comparison.anchor,
+            "start": comparison.start,
             "seed": comparison.seed,
         }
         outputs.json.parent.mkdir(parents=True, exist_ok=True)

@@ -243,7 +243,11 @@ def run_row(options: Ablation, name: str, open_data: OpenData, left: float) -> b
     parameters = sum(parameter.numel() for parameter in model.parameters())
     alive = row.network.model.guidance == "latent"
     removed = remove_shadows(
-        TorchBackend(model, str(source.device)), pairs, row.validation.val_steps, row.seed
+        TorchBackend(model, str(source.device)),
+        pairs,
+        row.validation.val_steps,
+        row.seed,
+        anchor=row.validation.val_anchor,
     )
     write_record(
         row.out,
@@ -251,6 +255,7 @@ def run_row(options: Ablation, name: str, open_data: OpenData, left: float) -> b
             **measure_figures(removed, pairs),
             "pictures": len(pairs.picture),
             "steps": row.validation.val_steps,
+            "anchor": row.validation.val_anchor,
             "images": ending["images"],
             "minutes": ending["elapsed"] / 60,
             "parameters": parameters,

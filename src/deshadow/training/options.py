@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeVar
 
+from deshadow.diffusion.anchor import AnchorKind
 from deshadow.diffusion.prediction import PREDICTIONS, Kind
 from deshadow.nn.config import (
     DETECTORS,
@@ -229,6 +230,9 @@ class ValidationOptions:
     """Pictures in a validation."""
     val_steps: int = 1
     """Sampling steps in a validation."""
+    val_anchor: AnchorKind = "none"
+    """What a validation keeps of the lit part of the photo while it samples: none, as in the paper; lit: the
+    pixels outside the mask; mean: only their mean colour."""
 
     def __post_init__(self) -> None:
         check_counts(self, "validate_every", "val_count", "val_steps")

@@ -13,8 +13,9 @@ RECORD = "row.json"
 INPUT = "input"
 """Folder of the row that scores the shadow pictures themselves."""
 
-NOISE = {"predicts": "noise", "norm": "l2", "final": 0.0}
-"""At the last timestep y_t is nothing but noise, and predicting it teaches nothing: all timesteps alike."""
+NOISE = {"predicts": "noise", "norm": "l2", "final": 0.0, "val_anchor": "lit"}
+"""At the last timestep y_t is nothing but noise, and predicting it teaches nothing: all timesteps alike.
+ε hardly learns the colour of a picture, so the lit pixels are kept where these rows are scored."""
 BASELINE = {"guidance": "none", "fusion": "none", **NOISE}
 
 ROWS: dict[str, dict[str, Any]] = {
@@ -25,7 +26,7 @@ ROWS: dict[str, dict[str, Any]] = {
     "colour": {"guidance": "colour"},
     "coarse": {"guidance": "coarse"},
     "no-invariant": {"invariant": 0.0},
-    "noise-literal": LITERAL,
+    "noise-literal": {**LITERAL, "val_anchor": "lit"},
     "noise-frozen": {**NOISE, "weighting": "p2"},
     "palette": {"sees": "picture", **BASELINE},
     "repaint": {"sees": "nothing", **BASELINE},

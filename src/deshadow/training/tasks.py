@@ -96,6 +96,7 @@ REMOVAL = Task(
         options.validation.val_steps,
         options.seed,
         state.frozen if state.pretrained else None,
+        options.validation.val_anchor,
     ),
     scores=validation.Validation,
     describe=validation.describe_validation,

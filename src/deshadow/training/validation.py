@@ -9,6 +9,7 @@ from torch import Tensor
 
 from deshadow.data.augment import Pairs
 from deshadow.data.rng import Draws
+from deshadow.diffusion.anchor import Anchor, AnchorKind
 from deshadow.diffusion.sampling import repaint, sample
 from deshadow.image.colour import srgb_to_lab
 from deshadow.metrics.scores import gradient_energy, lab_sums, psnr
@@ -53,12 +54,17 @@ def make_validation_set(options: TrainingOptions, source: Source) -> Pairs:
 
 
 def validate(
-    model: LFGDiffusion, pairs: Pairs, steps: int = 1, seed: int = 0, frozen: Encoder | None = None
+    model: LFGDiffusion,
+    pairs: Pairs,
+    steps: int = 1,
+    seed: int = 0,
+    frozen: Encoder | None = None,
+    anchor: AnchorKind = "none",
 ) -> Validation:
     """Remove the shadows of all pairs and compare; `frozen` is E*, if there is one."""
     # A search for the fastest kernels takes longer than it saves.
     with torch.backends.cudnn.flags(enabled=True, benchmark=False):
-        return score_backend(open_unrecorded(model, pairs), pairs, steps, seed, frozen)
+        return score_backend(open_unrecorded(model, pairs), pairs, steps, seed, frozen, anchor)
 
 
 def open_unrecorded(model: LFGDiffusion, pairs: Pairs) -> TorchBackend:
@@ -72,15 +78,20 @@ def open_unrecorded(model: LFGDiffusion, pairs: Pairs) -> TorchBackend:
 
 
 def score_backend(
-    backend: TorchBackend, pairs: Pairs, steps: int, seed: int, frozen: Encoder | None
+    backend: TorchBackend,
+    pairs: Pairs,
+    steps: int,
+    seed: int,
+    frozen: Encoder | None,
+    anchor: AnchorKind = "none",
 ) -> Validation:
     """The figures of a model on pairs."""
-    removed = remove_shadows(backend, pairs, steps, seed)
+    removed = remove_shadows(backend, pairs, steps, seed, anchor=anchor)
     shadow, non_shadow, everywhere = measure_errors(removed, pairs)
     worth = common = gap = gap_shadow = 0.0
     if backend.config.guidance == "latent":
         latents = encode_pairs(backend, pairs)
-        others = remove_shadows(backend, pairs, steps, seed, swap_latents(latents))
+        others = remove_shadows(backend, pairs, steps, seed, swap_latents(latents), anchor)
         worth, common = measure_errors(others, pairs)[0] - shadow, measure_common_share(latents)
         if frozen is not None:
             gap, gap_shadow = measure_gaps(latents, encode_clean(frozen, pairs), pairs.mask)
@@ -99,11 +110,17 @@ def describe_validation(scores: Validation) -> str:
 
 
 def remove_shadows(
-    backend: TorchBackend, pairs: Pairs, steps: int, seed: int, guidance: Tensor | None = None
+    backend: TorchBackend,
+    pairs: Pairs,
+    steps: int,
+    seed: int,
+    guidance: Tensor | None = None,
+    anchor: AnchorKind = "none",
 ) -> Tensor:
     """(N, 3, H, W) of 8 bits: the network's own output, from noise that depends on the picture's number.
 
-    The guidance (N, C, H, W) comes from the encoder unless given.
+    The guidance (N, C, H, W) comes from the encoder unless given. An unconditional model inpaints as RePaint
+    does, which keeps the lit pixels in its own way, whatever the anchor.
     """
     outputs = []
     for first in range(0, len(pairs.picture), CHUNK):
@@ -118,7 +135,7 @@ def remove_shadows(
             walk = repaint(denoise, noise, schedule, schedule.times(steps), picture, mask, rng=rng)
             clean = deque(walk, maxlen=1).pop()
         else:
-            clean = sample(denoise, noise, schedule, steps=steps)
+            clean = sample(denoise, noise, schedule, steps=steps, anchor=Anchor(anchor, picture, mask))
         outputs.append(((clean + 1) * 127.5).round().clamp(0, 255).to(torch.uint8))
     return torch.cat(outputs)
 
