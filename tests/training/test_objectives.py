@@ -166,6 +166,18 @@ def test_estimators_learn_what_tab_4_gives_them(guidance: str) -> None:
     torch.testing.assert_close(losses.encoder, (ours - truth).abs().mean())
 
 
+@pytest.mark.parametrize("guidance", ["colour", "coarse", "latent"])
+def test_estimators_learn_from_their_own_loss_alone_and_the_latent_from_the_denoiser_too(
+    guidance: str,
+) -> None:
+    model, images = random_model(replace(CONFIG, guidance=guidance)), batch()  # type: ignore[arg-type]
+    Criterion(model, Objective(invariant=0)).joint_loss(images).denoiser.backward()  # type: ignore[no-untyped-call]
+    assert model.encoder is not None
+    moved = [each.grad is not None and bool(each.grad.any()) for each in model.encoder.parameters()]
+    assert all(moved) if guidance == "latent" else not any(moved)
+    assert all(each.grad is not None for each in model.denoiser.parameters())
+
+
 def test_the_latent_has_the_range_that_the_configuration_says() -> None:
     images = batch()
     latents = {}

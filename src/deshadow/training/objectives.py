@@ -77,6 +77,9 @@ class Criterion(nn.Module):
     def simple_loss(self, batch: Batch, picture: Tensor, guidance: Tensor | None) -> Tensor:
         """Eq. 7, with the weights of appendix B, for whatever the network predicts."""
         kind = self.model.config.predicts
+        if guidance is not None and self.model.config.guidance != "latent":
+            # An estimator learns its own target alone; the denoiser would make a latent of its output.
+            guidance = guidance.detach()
         a, s, weights = (
             table[batch.t].view(-1, 1, 1, 1) for table in (self.signal, self.spread, self.weights)
         )
