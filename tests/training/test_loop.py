@@ -276,8 +276,8 @@ def test_released_weights_load_and_carry_their_recipe_but_no_paths(tmp_path: Pat
     assert json.loads(weights.notes["recipe"])["synthetic"] == 0.5
     assert str(tmp_path) not in "".join(weights.notes.values())
     with Image.open(tmp_path / "run" / "samples.png") as sheet:
-        # Three pictures under their headings; picture, mask, latent, result, truth.
-        assert sheet.size == (5 * 36 + 4, 3 * 36 + 4 + 24)
+        # Three pictures under a note and headings; picture, mask, latent, result, truth.
+        assert sheet.size == (5 * 36 + 4, 3 * 36 + 4 + 24 + 30)
 
 
 def test_images_do_not_depend_on_the_batch_that_they_come_in(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from deshadow.cli.distill import distill
 from deshadow.cli.doctor import doctor
 from deshadow.cli.evaluate import evaluate
 from deshadow.cli.export import export
+from deshadow.cli.latent import latent
 from deshadow.cli.models import models
 from deshadow.cli.remove import remove
 from deshadow.cli.serve import serve
@@ -41,7 +42,7 @@ _Command = Callable[..., None]
 _FOR_PHOTOS: Sequence[_Command] = (detect, serve, doctor)
 _FOR_RESEARCH: Sequence[_Command] = (
     *(synth, train, curves, ablate, distill),
-    *(collapse, evaluate, models, compress, export),
+    *(latent, collapse, evaluate, models, compress, export),
 )
 _FORWARDING: Sequence[_Command] = (train, ablate, distill)
 """They parse all their words themselves, --help included."""

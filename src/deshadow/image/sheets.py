@@ -45,7 +45,8 @@ def draw_sheet(
     count = max(len(card.views) for card in cards)
     caption = _CAPTION + 8 if any(card.name or card.note for card in cards) else 0
     width, height = count * (tile_width + gap) - gap, tile_height + caption
-    top = margin + (_TITLE + 40 if title or note else 0) + (_CAPTION + 8 if headings else 0)
+    below_title = margin + (_TITLE + 10 if title else 0)
+    top = below_title + (_CAPTION + 14 if note else 0) + (_CAPTION + 8 if headings else 0)
     size = (
         margin + columns * (width + margin),
         top + rows * height + (rows - 1) * max(margin, gap) + margin,
@@ -54,7 +55,7 @@ def draw_sheet(
     draw = ImageDraw.Draw(sheet)
     large, small = ImageFont.load_default(_TITLE), ImageFont.load_default(_CAPTION)
     draw.text((margin, margin - 6), _shorten(title, large, size[0] - 2 * margin), INK, large)
-    draw.text((margin, margin + _TITLE + 4), note, GREY, small)
+    draw.text((margin, max(2, below_title - 6)), note, GREY, small)
     for place, heading in enumerate(headings):
         for column in range(columns):
             left = margin + column * (width + margin) + place * (tile_width + gap)

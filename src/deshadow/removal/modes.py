@@ -43,11 +43,9 @@ def quick(
     backend: Backend, pixels: Field, selection: Selection, weight: Field, options: RemovalOptions
 ) -> Field:
     """(H, W, 3): the photo relit by what the network makes of all of it, downscaled."""
-    height, width = fit_within(pixels.shape[:2], NETWORK_SIDE)
-    shadow = downscale(pixels, height, width)
-    mask = reach.make_network_mask(selection, options.dilate, height, width)
-    picture = np.ascontiguousarray((shadow * 2 - 1).transpose(2, 0, 1)[None])
-    denoise = condition(backend, picture, mask[None, None])
+    shadow, picture, mask = make_network_input(pixels, selection, options.dilate)
+    height, width = shadow.shape[:2]
+    denoise = condition(backend, picture, mask)
     noise = np.random.default_rng(options.seed).standard_normal(picture.shape).astype(np.float32)
     sampler = options.sampler
     found = sample(denoise, noise, backend.config.schedule, steps=options.steps, sampler=sampler)
@@ -56,6 +54,17 @@ def quick(
     inside = reach.make_network_mask(selection, 0, height, width)
     protected = reach.downscale_protected(selection, height, width)
     return balance_colour(relighting, shadow, inside, protected).apply(pixels, weight)
+
+
+def make_network_input(pixels: Field, selection: Selection, dilate: int) -> tuple[Field, Field, Field]:
+    """What the network sees of a whole photo (H, W, 3), which is downscaled to (h, w, 3).
+
+    Returns the small photo in [0, 1], the same as (1, 3, h, w) in [-1, 1], and the dilated mask (1, 1, h, w).
+    """
+    height, width = fit_within(pixels.shape[:2], NETWORK_SIDE)
+    shadow = downscale(pixels, height, width)
+    mask = reach.make_network_mask(selection, dilate, height, width)
+    return shadow, np.ascontiguousarray((shadow * 2 - 1).transpose(2, 0, 1)[None]), mask[None, None]
 
 
 def removal(

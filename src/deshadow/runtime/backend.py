@@ -49,6 +49,14 @@ class Detector(Protocol):
         ...
 
 
+def encode_guidance(backend: Backend, picture: Array, mask: Array) -> Array | None:
+    """The guidance (B, C, H, W) of pictures of any H and W, as `condition` computes it; None without one."""
+    check_pair(picture, mask)
+    padded = (backend.to_device(pad_to_multiple(each, backend.config.stride)) for each in (picture, mask))
+    guidance = backend.encode(*padded)
+    return None if guidance is None else guidance[:, :, : picture.shape[2], : picture.shape[3]]
+
+
 def condition(
     backend: Backend, picture: Array, mask: Array, guidance: Array | None = None
 ) -> Callable[[Array, int], Array]:
