@@ -54,10 +54,11 @@ def open_picture(image: Any) -> OpenedImage:
     raise ValueError(f"a picture cannot be a {type(image).__name__}: give {_KINDS}")
 
 
-def open_mask(mask: Any, pictures: int = 1) -> tuple[NDArray[Any], ...]:
+def open_mask(mask: Any, pictures: int = 1, name: str = "the mask") -> tuple[NDArray[Any], ...]:
     """The arrays (h, w) or (h, w, C) of a mask of any type: one, or one for each of so many pictures.
 
     Several masks are a tensor (B, 1, H, W), or (B, H, W) where B is the number of pictures.
+    `name` is the name of bytes in messages.
     """
     if is_tensor(mask):
         values = mask.detach().cpu()
@@ -68,7 +69,7 @@ def open_mask(mask: Any, pictures: int = 1) -> tuple[NDArray[Any], ...]:
     if isinstance(mask, np.ndarray):
         return (mask,)
     if isinstance(mask, bytes | bytearray | memoryview):
-        photo = read_photo(bytes(mask), "the mask")
+        photo = read_photo(bytes(mask), name)
     elif isinstance(mask, str | Path):
         photo = read_photo(Path(mask))
     elif isinstance(mask, Image.Image):

@@ -35,6 +35,8 @@ class Outcome:
     width: int = 0
     height: int = 0
     format: str = ""
+    shadows: int = 0
+    """Number of shadows that were found."""
     shadow_share: float = 0.0
     """Share of the photo's pixels in the mask that was used."""
     touched_share: float = 0.0

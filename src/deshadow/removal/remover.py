@@ -35,6 +35,8 @@ class RemovalResult:
     """(H, W) in [0, 1]; where it is 0, the photo does not change."""
     mask: Field
     """(H, W) in [0, 1]: the mask of the selection, before it was dilated."""
+    found: int = 0
+    """Number of shadows that were found, whether selected or not."""
 
     def composite(self, pixels: Field) -> Field:
         """(H, W, 3) → the result over the photo; where the weight is 0, the photo's own values."""
@@ -149,7 +151,7 @@ class Remover:
             relit = removal(backend, pixels, selection, weight, relit, options, report)
         relit = apply_strength(pixels, relit, options.strength)
         report(Progress(1.0, "windows" if options.mode == "removal" else "quick"))
-        return RemovalResult(relit, weight, selection.mask)
+        return RemovalResult(relit, weight, selection.mask, selection.found)
 
     def remove(self, image: Image, mask: Any = None, **options: Any) -> Image:
         """The image without its shadows, of the same type; for a path, a Pillow image.

@@ -26,6 +26,8 @@ class Selection:
     """(H, W) in [0, 1]: 1 in the shadows that go."""
     protected: NDArray[np.bool_] | None = None
     """(H, W): other shadows, if any. Their pixels stay as they are, however far the mask is dilated."""
+    found: int = 0
+    """Number of shadows that were found, of which the selection is a choice."""
 
     def __post_init__(self) -> None:
         if self.mask.ndim != 2:
@@ -56,7 +58,7 @@ def select(
     wanted = {*instances, *(shadow_at(labels, x, y) for x, y in at)} or set(range(1, count + 1))
     selected = np.isin(labels, sorted(wanted - set(exclude)))
     soft = selected.astype(np.float32) if mask is None else np.where(selected, mask, np.float32(0))
-    return Selection(soft, _protect((labels > 0) & ~selected))
+    return Selection(soft, _protect((labels > 0) & ~selected), count)
 
 
 def select_painted(mask: Mask, labels: Labels) -> Selection:
@@ -68,7 +70,7 @@ def select_painted(mask: Mask, labels: Labels) -> Selection:
     covered = np.bincount(labels[mask > 0.5], minlength=len(areas))
     kept = covered < _COVERED * areas
     kept[0] = False
-    return Selection(mask, _protect(kept[labels] & (mask == 0)))
+    return Selection(mask, _protect(kept[labels] & (mask == 0)), len(areas) - 1)
 
 
 def shadow_at(labels: Labels, x: int, y: int) -> int:

@@ -4,7 +4,7 @@ import glob
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from deshadow.photo.formats import ENDINGS, RAW_ENDINGS, READABLE, format_of
 
@@ -18,18 +18,20 @@ STANDARD_STREAM = "-"
 class PhotoTask:
     """One photo to process, and the path of its result; None stands for standard input and output."""
 
-    photo: Path | None
-    output: Path | None
-    mask: Path | None = None
+    photo: PurePath | None
+    output: PurePath | None
+    mask: PurePath | None = None
     problem: str = ""
     """Why the photo cannot be processed, if that is known beforehand."""
+    address: str = ""
+    """The name of the photo in messages, where it is not its path."""
 
     @property
     def name(self) -> str:
         """The name of the photo in messages."""
-        return str(self.photo) if self.photo else "standard input"
+        return self.address or (str(self.photo) if self.photo else "standard input")
 
-    def beside(self, ending: str) -> Path:
+    def beside(self, ending: str) -> PurePath:
         """The path of a further file: `photo.deshadowed.mask.png` beside `photo.deshadowed.jpg`."""
         assert self.output is not None
         return self.output.with_name(f"{self.output.stem}.{ending}")
@@ -60,7 +62,7 @@ def plan_tasks(
         raise ValueError(f"no photos found in {', '.join(photos)}: the name of a photo ends in {endings}")
     outputs = _place_outputs(fresh, output, folders=any(Path(given).is_dir() for given in photos))
     tasks = [_add_mask(each, place, mask) for each, place in zip(fresh, outputs, strict=True)]
-    check_outputs(tasks, [task.output for task in tasks if task.output])
+    check_outputs(tasks, [Path(task.output) for task in tasks if task.output])
     return tasks
 
 
@@ -136,7 +138,7 @@ def _plan_stream(photos: Sequence[str], output: str | None, mask: Path | None) -
 def _place_outputs(found: Sequence[FoundPhoto], output: str | None, folders: bool) -> list[Path | None]:
     """The path of each result; None is standard output."""
     if output is None:
-        return [each.path.with_name(f"{each.path.stem}{MARK}{_choose_ending(each.path)}") for each in found]
+        return [each.path.with_name(f"{each.path.stem}{MARK}{choose_ending(each.path)}") for each in found]
     if output == STANDARD_STREAM:
         if len(found) > 1:
             raise ValueError("-o - writes one photo to standard output: give one photo, or a folder with -o")
@@ -148,12 +150,12 @@ def _place_outputs(found: Sequence[FoundPhoto], output: str | None, folders: boo
             f"-o {output} is a file, but there are several photos: give a folder, as in -o {place.stem}/"
         )
     if is_folder:
-        return [place / each.relative.with_suffix(_choose_ending(each.path)) for each in found]
+        return [place / each.relative.with_suffix(choose_ending(each.path)) for each in found]
     format_of(place)
     return [place]
 
 
-def _choose_ending(path: Path) -> str:
+def choose_ending(path: PurePath) -> str:
     """The ending of the result: that of the photo, or .tif for a format that cannot be written."""
     return ".tif" if path.suffix.lower() in RAW_ENDINGS or path.suffix.lower() not in ENDINGS else path.suffix
 
@@ -178,10 +180,10 @@ def _add_mask(found: FoundPhoto, place: Path | None, mask: Path | None) -> Photo
     return PhotoTask(found.path, place, problem=problem)
 
 
-def _identify(path: Path) -> tuple[int, int] | None:
+def _identify(path: PurePath) -> tuple[int, int] | None:
     """Device and inode of a file, the same for all its links; None if there is no file."""
     try:
-        found = path.resolve().stat()  # resolved, since a folder of the path may be created later
+        found = Path(path).resolve().stat()  # resolved, since a folder of the path may be created later
     except OSError:
         return None
     return found.st_dev, found.st_ino
