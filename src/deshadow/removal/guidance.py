@@ -1,6 +1,6 @@
 """Pictures of what guides the denoiser on a photo: its latent, or what takes the latent's place (Fig. 5)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ from PIL import Image
 from deshadow.diffusion.arrays import to_numpy
 from deshadow.image.filters import Field
 from deshadow.image.guidance import TITLES, draw_guidance, find_span
-from deshadow.image.sheets import Card, draw_sheet, shrink_to_fit
+from deshadow.image.sheets import PAPER, Card, draw_sheet
 from deshadow.removal.modes import make_network_input
 from deshadow.removal.options import RemovalOptions
 from deshadow.removal.reach import NETWORK_SIDE
@@ -72,11 +72,20 @@ def draw_panels(
         yield Panel(shrink_picture(result, NETWORK_SIDE), "result")
 
 
-def draw_guidance_sheet(rows: list[list[Panel]]) -> Image.Image:
-    """The panels in rows, each with its title and note under it."""
-    cards = [
-        Card([shrink_to_fit(panel.picture, NETWORK_SIDE)], panel.title, panel.note)
+def draw_guidance_sheet(rows: Sequence[Sequence[Panel]]) -> Image.Image:
+    """The panels in rows, each with its title and note under it; a row is as high as its own pictures."""
+    strips = [
+        draw_sheet(
+            [Card([panel.picture], panel.title, panel.note) for panel in row],
+            columns=len(row),
+            margin=_MARGIN,
+        )
         for row in rows
-        for panel in row
     ]
-    return draw_sheet(cards, columns=len(rows[0]), margin=_MARGIN)
+    size = max(strip.width for strip in strips), sum(strip.height for strip in strips)
+    sheet = Image.new("RGB", size, PAPER)
+    top = 0
+    for strip in strips:
+        sheet.paste(strip, (0, top))
+        top += strip.height
+    return sheet
