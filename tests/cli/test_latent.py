@@ -10,6 +10,7 @@ from random_models import FLAT, random_model
 from scenes import scene
 
 from deshadow.cli.app import main
+from deshadow.diffusion.arrays import Array
 from deshadow.nn.config import Guidance, ModelConfig, find_preset
 from deshadow.removal.guidance import encode_photo_guidance
 from deshadow.removal.remover import Remover
@@ -74,20 +75,18 @@ def test_several_weights_show_their_guidances_and_no_result(photo: Path) -> None
 
 def test_both_runtimes_give_the_latent_that_guides_the_removal(exported: Path) -> None:
     picture, mask, _ = scene(height=50, width=70)  # no multiples of the stride: padded, then cut again
-    pixels = picture.astype(np.float32) / 255
-    selection = Selection(mask.astype(np.float32) / 255)
+    pixels = picture.astype(np.float32) / np.float32(255)
+    selection = Selection(mask.astype(np.float32) / np.float32(255))
     backends = OnnxBackend(exported), TorchBackend(load_remover(exported))
     latents = [encode_photo_guidance(backend, pixels, selection) for backend in backends]
     assert latents[0].shape == (1, 50, 70)
-    np.testing.assert_allclose(*latents, atol=1e-3)
-    seen = []
+    np.testing.assert_allclose(latents[0], latents[1], atol=1e-3)
+    seen: list[np.ndarray] = []
 
     class Watching(OnnxBackend):
-        def encode(self, *given: np.ndarray) -> np.ndarray | None:
-            found = super().encode(*given)
-            assert isinstance(found, np.ndarray)
-            seen.append(found)
-            return found
+        def predict(self, noisy: Array, t: int, picture: Array, mask: Array, guidance: Array | None) -> Array:
+            seen.append(np.asarray(guidance))
+            return super().predict(noisy, t, picture, mask, guidance)
 
     Remover(Watching(exported)).relight(pixels, selection)
     np.testing.assert_array_equal(latents[0], seen[0][0, :, :50, :70])

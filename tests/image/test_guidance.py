@@ -21,12 +21,12 @@ def test_a_coarse_picture_is_drawn_as_a_picture_and_colours_stay_apart() -> None
     coarse = np.zeros((3, 8, 8), np.float32)
     coarse[0], coarse[1] = 1, -1
     assert (draw_guidance(coarse, find_span(coarse, "coarse")) == (255, 0, 128)).all()
-    colours = np.full((2, 3, 8, 8), -1 / 3, np.float32)
-    colours[:, 2, :4] += 0.1
+    colours = np.full((2, 3, 8, 8), -1 / 3, np.float32)  # a third of the light each: grey
+    colours[:, :, :4] = np.array([1 / 3, -1, -1 / 3]).reshape(3, 1, 1)
     drawn = draw_guidance(colours, find_span(colours, "colour"))
     assert drawn.shape == (2, 8, 8, 3)
-    assert (drawn[:, :4] == (0, 0, 255)).all()
-    assert (drawn[:, 4:] == 0).all()
+    assert (drawn[:, :4] == (255, 0, 128)).all()
+    assert (drawn[:, 4:] == 128).all()
 
 
 def test_a_constant_latent_is_plain_grey_not_its_rounding_errors() -> None:

@@ -18,8 +18,10 @@ def latent(
         Parameter(
             negative=(),
             consume_multiple=True,
-            help="Networks that remove shadows: name of shipped weights, or a .safetensors file. With "
-            "several, the guidances of all are drawn side by side, and no result (Fig. 5).",
+            show_default=False,
+            help="Networks that remove shadows: name of shipped weights (light unless given), or a "
+            ".safetensors file. With several, the guidances of all are drawn side by side, and no result "
+            "(Fig. 5).",
         ),
     ] = ("light",),
     mask: Annotated[
@@ -71,13 +73,16 @@ def draw_latents(
         raise ValueError("two of the weights have the same name: rename a file or its folder")
     rows, lines = [], []
     for task in tasks:
-        assert task.photo is not None
+        if task.photo is None:
+            raise ValueError("deshadow latent reads files, not standard input: give the name of a photo")
         with silence_stderr():
-            photo = read_photo(task.photo)
+            photo = read_photo(Path(task.photo))
             given = None if task.mask is None else open_mask(task.mask)[0]
         panels = list(draw_panels(removers, photo.pixels, given, task.photo.name))
         rows.append(panels)
-        drawn = "; ".join(f"{panel.title}, {panel.note}" for panel in panels if panel.note)
+        drawn = "; ".join(
+            f"{panel.title}, {panel.note}" if panel.note else panel.title for panel in panels[1:]
+        )
         lines.append(f"{task.photo}: {drawn}")
     make_folder(output.parent)
     write_output(output, sheets.encode_image(draw_guidance_sheet(rows), kind))

@@ -20,14 +20,17 @@ class Span(NamedTuple):
         return f"{self.black:.2f} to {self.white:.2f}"
 
 
-def find_span(guidance: NDArray[np.float32], kind: str) -> Span:
-    """The span in which a guidance of any shape is drawn.
+_FIXED = {"colour": Span(-1, 1 / 3), "coarse": Span(-1, 1)}
 
-    A coarse picture has the values of pictures, −1 to 1. A latent has no unit, and the channels of a colour
-    map differ little from one third, so these are drawn from their 1st percentile to their 99th.
+
+def find_span(guidance: NDArray[np.float32], kind: str) -> Span:
+    """The span in which a guidance of any shape is drawn: of a latent from its 1st percentile to its 99th.
+
+    A latent has no unit. A coarse picture has the values of pictures, −1 to 1. In a colour map the three
+    shares of the light add up to 1, so that grey is −1/3 in each channel, in the middle of its span.
     """
-    if kind == "coarse":
-        return Span(-1, 1)
+    if kind in _FIXED:
+        return _FIXED[kind]
     black, white = np.percentile(guidance, _PERCENTILES)
     return Span(float(black), float(white))
 

@@ -42,7 +42,8 @@ def encode_photo_guidance(
         raise ValueError(
             "these weights have no guidance (their denoiser works without an encoder): choose others"
         )
-    return to_numpy(guidance)[0]
+    found: NDArray[np.float32] = to_numpy(guidance)[0]
+    return found
 
 
 def draw_panels(
@@ -65,7 +66,8 @@ def draw_panels(
         guidance, kind = encode_photo_guidance(backend, pixels, selection), backend.config.guidance
         span = find_span(guidance, kind)
         view = Image.fromarray(draw_guidance(guidance, span))
-        yield Panel(view, f"{TITLES[kind]} of {title}", f"black to white: {span}")
+        note = f"black to white: {span}" if kind == "latent" else ""
+        yield Panel(view, f"{TITLES[kind]} of {title}", note)
     if len(removers) == 1:
         found = first.relight(pixels, selection)
         result = pixels if found is None else found.composite(pixels)

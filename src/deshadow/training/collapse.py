@@ -139,7 +139,7 @@ def draw_collapse(found: Mapping[str, Any], output: Path) -> Path:
         panel.set(xlim=(low - edge, high + edge), ylim=(low - edge, high + edge), aspect="equal")
         panel.set_xlabel("mean of $y_t$")
         panel.locator_params(nbins=6)
-        name = title if title != TRUTH else f"{title} (grey beside)"
+        name = title if title != TRUTH else f"{title} (grey in the others)"
         panel.set_title(f"{name}\noff the diagonal by {models[title]['distance']:.3f}", fontsize=9)
     panels[0].set_ylabel("mean of the predicted $y_{t-1}$")
     figure.colorbar(dots, ax=panels[len(models) - 1], label="t", shrink=0.8)
