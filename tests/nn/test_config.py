@@ -37,7 +37,7 @@ def test_a_foreign_configuration_is_refused(text: str) -> None:
 
 
 def test_an_unknown_preset_is_named() -> None:
-    with pytest.raises(ValueError, match="unknown preset 'huge': choose from paper, light, tiny"):
+    with pytest.raises(ValueError, match="unknown preset 'huge': choose from paper, distilled, light, tiny"):
         find_preset("huge")
 
 

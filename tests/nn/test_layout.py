@@ -42,9 +42,10 @@ def test_a_model_that_sees_less_costs_what_torch_counts(sees: Sees) -> None:
 def test_the_presets_are_as_large_as_they_should_be() -> None:
     sizes = {
         name: sum(model_cost(find_preset(name), 256, 256).values(), Cost())
-        for name in ("paper", "light", "tiny")
+        for name in ("paper", "distilled", "light", "tiny")
     }
     assert sizes["paper"].parameters == pytest.approx(82.6e6, rel=0.01)
+    assert sizes["distilled"].parameters == pytest.approx(25.5e6, rel=0.01)  # Tab. 5
     assert sizes["light"].parameters <= 23e6  # which 8 bits each bring under 26 MiB with all the rest
     assert sizes["tiny"].parameters == pytest.approx(1e6, rel=0.1)
     assert find_preset("paper").denoiser.fold == 1

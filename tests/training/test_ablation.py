@@ -15,19 +15,21 @@ from scenes import write_scenes
 from deshadow.nn.config import ModelConfig, find_preset, make_palette, make_unconditional
 from deshadow.runtime import checkpoint
 from deshadow.training import ablation as module
+from deshadow.training import row as one_row
 from deshadow.training.ablation import Ablation, ablate, parse_ablation
 from deshadow.training.batches import Source
+from deshadow.training.digest import digest_code
 from deshadow.training.journal import read_log
 from deshadow.training.loop import train
 from deshadow.training.options import TrainingOptions
+from deshadow.training.rows import ROWS, TABLES
 from deshadow.training.state import STATE, WEIGHTS
-from deshadow.training.tables import ROWS, TABLES
 
 SHORT = ["--recipe", "tiny", "--size", "32", "--batch", "4", "--val-count", "3", "--log-every", "4"]
 SHORT += ["--noise-steps", "2", "--device", "cpu"]
 
 
-ROWS_OF_NOISE = "ours,noise-literal,noise-frozen,palette,repaint"
+ROWS_OF_NOISE = "latent,noise-literal,noise-frozen,noise-none,palette,repaint"
 
 
 def ablation(data: Path, out: Path, *more: str) -> Ablation:
@@ -38,8 +40,8 @@ def config(folder: Path) -> ModelConfig:
     return checkpoint.read_config(folder / WEIGHTS)[0]
 
 
-def tables(out: Path) -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = json.loads((out / "tables.json").read_text())
+def records(out: Path) -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = json.loads((out / "tables.json").read_text())["rows"]
     return found
 
 
@@ -59,22 +61,27 @@ def whole(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_row_is_a_run_of_the_model_that_it_names(whole: Path) -> None:
     ours = find_preset("tiny")
-    assert config(whole / "ours") == config(whole / "no-invariant") == ours
-    assert config(whole / "no-fusion").fusion == config(whole / "lagged").fusion == "none"
-    assert {name: config(whole / name).guidance for name in ("no-guidance", "colour", "coarse")} == {
-        "no-guidance": "none",
-        "colour": "colour",
-        "coarse": "coarse",
-    }
-    assert {config(whole / name).predicts for name in ("noise-literal", "noise-frozen")} == {"noise"}
+    for name in ("latent", "latent-seed2", "no-invariant", "no-stage-one"):
+        assert config(whole / name) == ours
+    assert [config(whole / name).fusion for name in ("no-fusion", "lagged", "map")] == ["none", "none", "map"]
+    guided = {"none": "none", "none-seed2": "none", "colour": "colour", "coarse": "coarse"}
+    guided |= {"noise-none": "none", "noise-frozen": "latent"}
+    assert {name: config(whole / name).guidance for name in guided} == guided
+    assert {config(whole / name).predicts for name in ROWS if name.startswith("noise")} == {"noise"}
     assert config(whole / "palette") == make_palette(ours)
     assert config(whole / "repaint") == make_unconditional(ours)
     begun = {name: json.loads(read_log(whole / name)[0]["options"]) for name in ROWS}
     assert {name: options["lag"] for name, options in begun.items() if options["lag"]} == {"lagged": 5}
     assert {name for name, options in begun.items() if not options["invariant"]} == {"no-invariant"}
+    assert {name for name, options in begun.items() if not options["pretrain"]} == {"no-stage-one"}
+    assert {name for name, options in begun.items() if options["seed"]} == {"latent-seed2", "none-seed2"}
     assert {name for name, options in begun.items() if options["weighting"] == "p2"} == {
         "noise-literal",
         "noise-frozen",
+        "noise-none",
+    }
+    assert {name for name, options in begun.items() if options["val_anchor"] == "lit"} == {
+        *ROWS_OF_NOISE.split(",")[1:]
     }
     assert {name: begun[name]["invariant_target"] for name in ("noise-literal", "noise-frozen")} == {
         "noise-literal": "joint",
@@ -86,6 +93,54 @@ def test_every_row_is_a_run_of_the_model_that_it_names(whole: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("row", "weighting"), [("noise-literal", "p2"), ("palette", "uniform"), ("repaint", "uniform")]
+)
+def test_rows_that_follow_others_keep_to_their_equations_whatever_the_options_say(
+    data: Path, tmp_path: Path, row: str, weighting: str
+) -> None:
+    more = ["--emphasis", "3", "--lab", "2", "--norm", "l1", "--final", "0.5", "--images", "8"]
+    options = ablation(data, tmp_path, *more).row(row)
+    objective, model = options.objective, options.network.model
+    assert (objective.norm, objective.weighting, objective.emphasis, objective.final) == (
+        "l2",
+        weighting,
+        0,
+        0,
+    )
+    assert model.predicts == "noise"
+    if row == "noise-literal":
+        assert (objective.blind, objective.invariant, objective.invariant_target) == (False, 1.0, "joint")
+        assert (model.guidance, model.fusion, model.latent_range) == ("latent", "vector", "free")
+        varied = options.augmentation
+        assert (varied.degraded_masks, varied.squeeze) == (0, False)
+        assert (varied.exposure, varied.balance, varied.depth, varied.tint) == (0, 0, 0, 0)
+        assert (options.optimization.ema, options.optimization.clip) == (0, 0)
+    else:
+        assert (model.guidance, model.fusion) == ("none", "none")
+        assert model.sees == {"palette": "picture", "repaint": "nothing"}[row]
+
+
+def test_the_second_seed_sees_other_images(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = {}
+
+    def train(row: TrainingOptions, source: Source) -> None:
+        found[row.out.name] = source.batch(0, 2)
+        raise ValueError("enough")
+
+    monkeypatch.setattr(one_row, "train", train)
+    with pytest.raises(ValueError, match="enough"):
+        ablate(
+            ablation(data, tmp_path / "out", "--images", "8", "--rows", "latent,none,latent-seed2,none-seed2")
+        )
+    assert (found["latent"].noise == found["none"].noise).all()
+    assert (found["latent-seed2"].noise == found["none-seed2"].noise).all()
+    assert (found["latent"].noise != found["latent-seed2"].noise).any()
+    assert (found["latent"].picture != found["latent-seed2"].picture).any()
+
+
 def test_what_predicts_noise_draws_all_timesteps_alike(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,10 +150,10 @@ def test_what_predicts_noise_draws_all_timesteps_alike(
         drawn[row.out.name] = source.final
         raise ValueError("enough")
 
-    monkeypatch.setattr(module, "train", train)
+    monkeypatch.setattr(one_row, "train", train)
     with pytest.raises(ValueError, match="enough"):
         ablate(ablation(data, tmp_path / "out", "--images", "8", "--rows", ROWS_OF_NOISE))
-    assert drawn == {"ours": 0.6, **dict.fromkeys(ROWS_OF_NOISE.split(",")[1:], 0.0)}
+    assert drawn == {"latent": 0.6, **dict.fromkeys(ROWS_OF_NOISE.split(",")[1:], 0.0)}
 
 
 def test_a_row_is_trained_on_the_data_of_its_own_options(
@@ -110,35 +165,38 @@ def test_a_row_is_trained_on_the_data_of_its_own_options(
         found[row.out.name] = source.synthetic, source.size
         raise ValueError("enough")
 
-    monkeypatch.setattr(module, "train", train)
+    monkeypatch.setattr(one_row, "train", train)
     monkeypatch.setitem(ROWS, "coarse", {"guidance": "coarse", "synthetic": 0.5, "size": 16})
     with pytest.raises(ValueError, match="enough"):
-        ablate(ablation(data, tmp_path / "out", "--images", "8", "--rows", "ours,coarse,colour"))
-    assert found == {"ours": (0.0, 32), "coarse": (0.5, 16), "colour": (0.0, 32)}
+        ablate(ablation(data, tmp_path / "out", "--images", "8", "--rows", "latent,coarse,colour"))
+    assert found == {"latent": (0.0, 32), "coarse": (0.5, 16), "colour": (0.0, 32)}
 
 
 def test_the_tables_have_every_row_with_its_figures(whole: Path) -> None:
-    found = tables(whole)
-    assert {title: [row["row"] for row in rows] for title, rows in found.items()} == {
-        title: list(rows) for title, rows in TABLES.items()
-    }
-    assert [row["row"] for row in found["Fusion of y_t (Tab. 3)"]] == ["no-fusion", "lagged", "ours"]
-    for row in (row for rows in found.values() for row in rows if row["row"] != "input"):
-        assert row["images"] == 8
+    found = records(whole)
+    assert {*found} == {*ROWS, "input"} == {name for rows in TABLES.values() for name in rows}
+    for name in ROWS:
+        row = found[name]
+        assert row["row"] == name
+        assert (row["images"], row["pictures"]) == (8, 3)
         assert row["minutes"] > 0
         assert row["sharpness"] > 0
         assert {*row["regions"]} == {"shadow", "non_shadow", "all"}
-        alive = config(whole / row["row"]).guidance == "latent"
+        assert row["code"] == [digest_code()]
+        alive = config(whole / name).guidance == "latent"
         assert (row["latent_worth"] is not None) == (row["latent_gap"] is not None) == alive
-    text = (whole / "tables.md").read_text()
-    for row in found["Guidance (Tab. 4)"]:
-        shadow = f"{row['regions']['shadow']['lab_mae']:.2f}"
-        assert any(line.startswith(f"| {row['title']} | {shadow} |") for line in text.splitlines())
+    lines = (whole / "tables.md").read_text().splitlines()
+    for name, title in TABLES["Guidance (Tab. 4)"].items():
+        regions = [found[name]["regions"][region] for region in ("shadow", "non_shadow", "all")]
+        figures = [f"{region['lab_mae']:.2f}" for region in regions]
+        figures += [f"{region['psnr']:.2f}" for region in regions]
+        figures += [f"{region['ssim']:.3f}" for region in regions]
+        assert any(line.startswith(f"| {title} | {' | '.join(figures)} |") for line in lines)
 
 
 def test_the_figures_are_those_of_the_runs_own_validation(whole: Path) -> None:
-    row = json.loads((whole / "ours" / "row.json").read_text())
-    logged = [line for line in read_log(whole / "ours") if line["kind"] == "validation"][-1]
+    row = json.loads((whole / "latent" / "row.json").read_text())
+    logged = [line for line in read_log(whole / "latent") if line["kind"] == "validation"][-1]
     for name in ("shadow", "non_shadow", "all"):  # released weights are of half precision
         assert row["regions"][name]["lab_mae"] == pytest.approx(logged[name], abs=0.02)
 
@@ -147,7 +205,7 @@ def test_what_is_done_is_not_done_again(data: Path, whole: Path, monkeypatch: py
     def refuse(*_: Any, **__: Any) -> None:
         raise AssertionError("a row was run again")
 
-    monkeypatch.setattr(module, "train", refuse)
+    monkeypatch.setattr(one_row, "train", refuse)
     monkeypatch.setattr(module, "open_source", refuse)
     before = (whole / "tables.json").read_bytes()
     ablate(ablation(data, whole, "--images", "8"))
@@ -163,16 +221,16 @@ def test_the_collapse_picture_is_drawn_from_the_rows(whole: Path) -> None:
 def test_a_paused_ablation_goes_on_in_the_row_where_it_stopped(
     data: Path, whole: Path, tmp_path: Path
 ) -> None:
-    more = ["--images", "8", "--rows", "no-guidance,coarse"]
+    more = ["--images", "8", "--rows", "none,coarse"]
     ablate(ablation(data, tmp_path, *more, "--pause-after", "0.0001"))
-    assert (tmp_path / "no-guidance" / STATE).exists()
-    assert not (tmp_path / "no-guidance" / "row.json").exists()
+    assert (tmp_path / "none" / STATE).exists()
+    assert not (tmp_path / "none" / "row.json").exists()
     assert not (tmp_path / "coarse").exists()
-    assert "none (not run)" in (tmp_path / "tables.md").read_text()
+    assert "## " not in (tmp_path / "tables.md").read_text()  # no table has a row
     ablate(ablation(data, tmp_path, *more))
-    kinds = [line["kind"] for line in read_log(tmp_path / "no-guidance")]
+    kinds = [line["kind"] for line in read_log(tmp_path / "none")]
     assert kinds.count("begin") == 2
-    for name in ("no-guidance", "coarse"):
+    for name in ("none", "coarse"):
         expected, found = (
             checkpoint.read_checkpoint(out / name / WEIGHTS).tensors for out in (whole, tmp_path)
         )
@@ -181,28 +239,28 @@ def test_a_paused_ablation_goes_on_in_the_row_where_it_stopped(
 
 
 def test_a_signal_ends_it_with_its_code_and_the_same_command_goes_on(data: Path, tmp_path: Path) -> None:
-    arguments = [str(data), *SHORT, "--images", "48", "--rows", "no-guidance", "--out", str(tmp_path)]
+    arguments = [str(data), *SHORT, "--images", "48", "--rows", "none", "--out", str(tmp_path)]
     command = [sys.executable, "-m", "deshadow.training.ablation", *arguments]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     run = subprocess.Popen(command, stderr=subprocess.PIPE, env=environment)
-    log = tmp_path / "no-guidance" / "log.jsonl"
+    log = tmp_path / "none" / "log.jsonl"
     while not log.exists() or b'"train"' not in log.read_bytes():
         assert run.poll() is None
         time.sleep(0.02)
     run.send_signal(signal.SIGTERM)
     _, errors = run.communicate(timeout=120)
     assert run.returncode == 143
-    assert b"row 1 of 1: no-guidance" in errors
+    assert b"row 1 of 1: none" in errors
     assert b"the same command continues" in errors
     ablate(parse_ablation(arguments))
-    assert json.loads((tmp_path / "no-guidance" / "row.json").read_text())["images"] == 48
+    assert json.loads((tmp_path / "none" / "row.json").read_text())["images"] == 48
 
 
 def test_a_row_killed_before_it_saved_anything_begins_anew(data: Path, tmp_path: Path) -> None:
-    (tmp_path / "ours").mkdir()
-    (tmp_path / "ours" / "log.jsonl").write_text('{"kind": "begin", "images": 0}\n')
-    ablate(ablation(data, tmp_path, "--images", "4", "--rows", "ours"))
-    assert json.loads((tmp_path / "ours" / "row.json").read_text())["images"] == 4
+    (tmp_path / "latent").mkdir()
+    (tmp_path / "latent" / "log.jsonl").write_text('{"kind": "begin", "images": 0}\n')
+    ablate(ablation(data, tmp_path, "--images", "4", "--rows", "latent"))
+    assert json.loads((tmp_path / "latent" / "row.json").read_text())["images"] == 4
 
 
 def test_a_failed_row_is_named_the_others_run_and_it_is_tried_again(
@@ -213,13 +271,15 @@ def test_a_failed_row_is_named_the_others_run_and_it_is_tried_again(
             raise RuntimeError("out of\nmemory")
         return train(options, **more)
 
-    chosen = ablation(data, tmp_path, "--images", "4", "--rows", "no-fusion,ours")
+    chosen = ablation(data, tmp_path, "--images", "4", "--rows", "no-fusion,latent")
     with monkeypatch.context() as patch:
-        patch.setattr(module, "train", fails)
+        patch.setattr(one_row, "train", fails)
         with pytest.raises(ValueError, match=r"failed: no-fusion \(out of memory\)"):
             ablate(chosen)
-    assert "without fusion (failed: out of memory)" in (tmp_path / "tables.md").read_text()
-    assert json.loads((tmp_path / "ours" / "row.json").read_text())["images"] == 4
+    text = (tmp_path / "tables.md").read_text()
+    assert "without fusion (failed: out of memory)" in text
+    assert "lagged posterior (not run)" in text
+    assert json.loads((tmp_path / "latent" / "row.json").read_text())["images"] == 4
     assert not (tmp_path / "collapse.json").exists()
     ablate(chosen)
     assert "failed" not in (tmp_path / "tables.md").read_text()
@@ -229,24 +289,24 @@ def test_a_failed_row_is_named_the_others_run_and_it_is_tried_again(
 def test_rows_start_from_given_weights_as_far_as_these_fit(data: Path, tmp_path: Path) -> None:
     weights = tmp_path / "start.safetensors"
     checkpoint.save_model(weights, random_model(find_preset("tiny")))
-    more = ["--images", "4", "--rate", "0", "--init", str(weights), "--rows", "ours,coarse"]
+    more = ["--images", "4", "--rate", "0", "--init", str(weights), "--rows", "latent,coarse"]
     ablate(ablation(data, tmp_path / "out", *more))
     given = checkpoint.read_checkpoint(weights).tensors
     shares = {}
-    for name in ("ours", "coarse"):
+    for name in ("latent", "coarse"):
         found = checkpoint.read_checkpoint(tmp_path / "out" / name / WEIGHTS).tensors
         same = {key for key, tensor in found.items() if np.array_equal(tensor, given[key])}
         assert all(found[key].shape != given[key].shape or key in same for key in found)
         record = json.loads((tmp_path / "out" / name / "row.json").read_text())
         shares[name] = record["from_init"]
-    assert shares["ours"] == 1
+    assert shares["latent"] == 1
     assert 0.9 < shares["coarse"] < 1
     with pytest.raises(ValueError, match=r"started with init start\.safetensors, not None"):
         ablate(ablation(data, tmp_path / "out", *more[:4], *more[6:]))
 
 
 def test_a_row_is_not_gone_on_with_under_other_options(data: Path, whole: Path) -> None:
-    with pytest.raises(ValueError, match="ours was started with images 8, not 12"):
+    with pytest.raises(ValueError, match="latent was started with images 8, not 12"):
         ablate(ablation(data, whole, "--images", "12"))
 
 
@@ -254,9 +314,9 @@ def test_a_row_is_not_gone_on_with_under_other_options(data: Path, whole: Path) 
     ("arguments", "message"),
     [
         ([], "say how long"),
-        (["--images", "4", "--rows", "ours,theirs"], "unknown row 'theirs': choose from ours"),
-        (["--images", "4", "--fusion", "none"], "start from a model with fusion and a latent"),
-        (["--images", "4", "--guidance", "coarse"], "start from a model with fusion and a latent"),
+        (["--images", "4", "--rows", "latent,theirs"], "unknown row 'theirs': choose from latent"),
+        (["--images", "4", "--fusion", "none"], "start from a model with vector fusion and a latent"),
+        (["--images", "4", "--guidance", "coarse"], "start from a model with vector fusion and a latent"),
         (["--images", "4", "--lag", "0"], "--lag must be 1 or more"),
         (["--images", "4", "--noise-steps", "2000"], "number of steps"),
         (["--images", "4", "--init", "sunny"], "no weights 'sunny'"),

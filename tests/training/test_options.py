@@ -61,7 +61,8 @@ def test_a_command_has_the_options_that_mean_something_to_it() -> None:
     assert ablate - train == {"rows", "noise_steps"}
     stages = {"pretrain", "blind", "invariant", "invariant_target"}
     assert train - distill == {*stages, "lag", "val_steps", "val_anchor"}
-    assert distill - train == {"teacher", "teacher_steps", "student_steps", "truth", "latent"}
+    steps = {"teacher_steps", "student_steps", "compare_steps"}
+    assert distill - train == {"teacher", *steps, "truth", "latent", "anchor"}
 
 
 @pytest.mark.parametrize("name", RECIPES)

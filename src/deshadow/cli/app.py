@@ -22,6 +22,7 @@ from deshadow.cli.models import models
 from deshadow.cli.remove import remove
 from deshadow.cli.serve import serve
 from deshadow.cli.synth import synth
+from deshadow.cli.tables import tables
 from deshadow.cli.train import train
 from deshadow.system import streams
 
@@ -41,7 +42,7 @@ _OTHER = Group("Other", sort_key=5)
 _Command = Callable[..., None]
 _FOR_PHOTOS: Sequence[_Command] = (detect, serve, doctor)
 _FOR_RESEARCH: Sequence[_Command] = (
-    *(synth, train, curves, ablate, distill),
+    *(synth, train, curves, ablate, distill, tables),
     *(latent, collapse, evaluate, models, compress, export),
 )
 _FORWARDING: Sequence[_Command] = (train, ablate, distill)

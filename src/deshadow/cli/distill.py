@@ -9,8 +9,9 @@ def distill(*options: Forwarded) -> None:
 
     require("train", "torch", "matplotlib")
     from deshadow.cli.training import parse_tokens
+    from deshadow.training.comparison import COMPARISON
     from deshadow.training.curves import draw_curves
-    from deshadow.training.distill import COMPARISON, DISTILL
+    from deshadow.training.distill import DISTILL
     from deshadow.training.distill import distill as run
     from deshadow.training.endings import run_and_exit
 

@@ -31,24 +31,21 @@ class Anchor(Generic[Array]):
     mask: Array
     """(B, 1, H, W) in [0, 1], as the denoiser sees it: dilated."""
 
-    def start(self, noise: Array, a: float, s: float) -> Array:
-        """y at the first timestep, whose level is (a, s): noise, over the photo in the lit pixels."""
+    def paste(self, noisy: Array, noise: Array, a: "float | Array", s: "float | Array") -> Array:
+        """y_t with its lit pixels replaced by the photo, diffused with this noise to the level of t."""
         if self.kind != "lit":
-            return noise
-        return self.mask * noise + (1 - self.mask) * diffuse(self.picture, noise, a, s)
+            return noisy
+        return self.mask * noisy + (1 - self.mask) * diffuse(self.picture, noise, a, s)
 
     def hold(self, denoise: Callable[[Array, int], Array]) -> Callable[[Array, int], Array]:
-        """The denoiser with its estimates of the clean picture held to the photo."""
-        if self.kind == "none":
-            return denoise
+        """The denoiser with its estimates of the clean picture corrected."""
+        return lambda noisy, t: self.correct(denoise(noisy, t))
 
-        def held(noisy: Array, t: int) -> Array:
-            clean = denoise(noisy, t)
-            if self.kind == "lit":
-                return self.mask * clean + (1 - self.mask) * self.picture
-            return clean + self._shift(clean)
-
-        return held
+    def correct(self, clean: Array) -> Array:
+        """An estimate of the clean picture with what is known of the photo put into it."""
+        if self.kind == "lit":
+            return self.mask * clean + (1 - self.mask) * self.picture
+        return clean + self._shift(clean) if self.kind == "mean" else clean
 
     def _shift(self, clean: Array) -> Array:
         """(B, 3, 1, 1): what the mean colour of the lit pixels lacks in an estimate."""

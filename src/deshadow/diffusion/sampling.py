@@ -44,7 +44,7 @@ def sample(
     if anchor is not None:
         denoise = anchor.hold(denoise)
         if start is None:
-            noisy = anchor.start(noisy, *schedule.level(times[0]))
+            noisy = anchor.paste(noisy, noisy, *schedule.level(times[0]))
     if sampler == "ddim":
         states = ddim(denoise, noisy, schedule, times, eta=eta, rng=rng)
     elif sampler == "dpm":

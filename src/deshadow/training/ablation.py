@@ -3,7 +3,6 @@
 `python -m deshadow.training.ablation` is `deshadow ablate` with torch, numpy, Pillow and safetensors alone.
 """
 
-import gc
 import json
 import math
 import os
@@ -14,22 +13,16 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
-
-import torch
 
 from deshadow.data.augment import Pairs
 from deshadow.nn.config import ModelConfig
 from deshadow.runtime import checkpoint
-from deshadow.runtime.torch_backend import TorchBackend
 from deshadow.system.files import write_whole
 from deshadow.training.arguments import change
 from deshadow.training.batches import Source, open_source
 from deshadow.training.collapse import draw_collapse, measure_collapse
 from deshadow.training.endings import Interrupted, run_and_exit
 from deshadow.training.figures import measure_figures
-from deshadow.training.journal import LOG, read_log
-from deshadow.training.loop import train
 from deshadow.training.options import (
     AugmentationOptions,
     Command,
@@ -42,27 +35,17 @@ from deshadow.training.options import (
     TrainingOptions,
     ValidationOptions,
 )
-from deshadow.training.state import STATE, WEIGHTS
-from deshadow.training.tables import INPUT, RECORD, ROWS, read_records, write_tables
-from deshadow.training.transplant import transplant
-from deshadow.training.validation import LATENT_FIGURES, make_validation_set, remove_shadows
+from deshadow.training.row import check_begun, is_done, say, try_row, write_record
+from deshadow.training.rows import INPUT, ROWS, SECOND
+from deshadow.training.state import WEIGHTS
+from deshadow.training.tables import read_results, write_tables
+from deshadow.training.validation import make_validation_set
 from deshadow.training.world import join_processes
-
-OpenData = Callable[[DataOptions], tuple[Source, Pairs]]
-"""What a row is trained on, and what it is scored on."""
-BEGUN = "options.json"
-"""File in the folder of a row: the options that it was started with."""
-MAY_DIFFER = {
-    *("out", "backgrounds", "occluders", "skip_problems"),
-    *("resume", "pause_after", "device", "compiled", "bfloat16"),
-    *("save_every", "log_every", "validate_every"),
-}
-"""Options that may change when a row is resumed: where files lie, and how the row is computed."""
 
 
 @dataclass(frozen=True)
 class Ablation:
-    """The options of all rows; each row changes some of them (`tables.ROWS`)."""
+    """The options of all rows; each row changes some of them (`rows.ROWS`)."""
 
     out: Path = Path("runs/ablation")
     """Folder of the tables, with a folder for the run of each row."""
@@ -89,9 +72,10 @@ class Ablation:
         if unknown:
             raise ValueError(f"unknown row {unknown[0]!r}: choose from {', '.join(ROWS)}")
         whole = self.network.config
-        if not isinstance(whole, ModelConfig) or whole.fusion == "none" or whole.guidance != "latent":
+        if not isinstance(whole, ModelConfig) or whole.fusion != "vector" or whole.guidance != "latent":
             raise ValueError(
-                "an ablation leaves parts of the method out: start from a model with fusion and a latent"
+                "an ablation leaves parts of the method out: "
+                "start from a model with vector fusion and a latent"
             )
         if not self.objective.invariant:
             raise ValueError("an ablation leaves parts of the method out: --invariant must be above 0")
@@ -122,6 +106,8 @@ class Ablation:
         changes = dict(ROWS[name])
         if name == "lagged":
             changes["lag"] = self.lag
+        if name.endswith(SECOND):
+            changes["seed"] = self.seed + 1
         if "predicts" in changes:
             changes["val_steps"] = self.noise_steps
         return change(whole, changes)
@@ -159,36 +145,36 @@ def ablate(options: Ablation) -> Path:
 
     @lru_cache(maxsize=1)
     def open_data(inputs: DataOptions) -> tuple[Source, Pairs]:  # once for rows that share it
-        row = replace(options.row(options.names[0]), inputs=inputs)
+        row = replace(options.row(options.names[0]), inputs=inputs, seed=options.seed)
         with join_processes(options.machine.device) as world:
             source = open_source(row, world.device)
         return source, make_validation_set(row, source)
 
     if waiting:
         open_data(options.inputs)  # so that bad data ends the call before any row starts
-    options.out.mkdir(parents=True, exist_ok=True)
+    if not is_done(options.out / INPUT):
+        pairs = open_data(options.inputs)[1]
+        write_record(options.out / INPUT, measure_figures(pairs.picture, pairs))
     try:
-        if not is_done(options.out / INPUT):
-            pairs = open_data(options.inputs)[1]
-            write_record(options.out / INPUT, measure_figures(pairs.picture, pairs))
         for name in waiting:
             left = (options.length.pause_after or math.inf) - (time.monotonic() - began) / 60
             if name == waiting[0]:
                 left = max(left, 1e-6)  # each call runs a step at least, however long opening the data took
             if left > 0:
                 say(f"row {options.names.index(name) + 1} of {len(options.names)}: {name}")
-            if left <= 0 or not try_row(options, name, open_data, left):
+            if left <= 0 or not try_row(options.row(name), open_data, left):
                 say("paused; the same command continues")
                 break
     except (Interrupted, KeyboardInterrupt):
         say("the same command continues this row")
         raise
     finally:
-        tables = write_tables(options.out)
+        results = read_results([options.out])
+        tables = write_tables(results, options.out)
     draw_from_rows(
-        options, lambda: open_data(options.inputs)[1], anew=bool({"ours", "no-fusion"} & set(waiting))
+        options, lambda: open_data(options.inputs)[1], anew=bool({"latent", "no-fusion"} & set(waiting))
     )
-    records = read_records(options.out)
+    records = results["rows"]
     failed = [name for name in options.names if "failed" in records.get(name, {})]
     if failed:
         first = f"{failed[0]} ({records[failed[0]]['failed']})"
@@ -198,115 +184,9 @@ def ablate(options: Ablation) -> Path:
     return tables
 
 
-def try_row(options: Ablation, name: str, open_data: OpenData, left: float) -> bool:
-    """Run a row, or record why it failed; False if it was paused."""
-    try:
-        return run_row(options, name, open_data, left)
-    except Interrupted:
-        raise
-    except Exception as error:  # the other rows run all the same
-        reason = " ".join(str(error).split()) or type(error).__name__
-        say(f"row {name} failed: {reason}")
-        write_record(options.out / name, {"failed": reason})
-        return True
-    finally:
-        # torch keeps compiled code by its line in the source, which all rows share, for a few models only.
-        torch.compiler.reset()
-        gc.collect()
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
-
-
-def run_row(options: Ablation, name: str, open_data: OpenData, left: float) -> bool:
-    """Start or resume a row for at most `left` minutes, and score it; False if it was paused."""
-    row = options.row(name)
-    row.out.mkdir(parents=True, exist_ok=True)
-    resumes = (row.out / STATE).exists()
-    if not resumes:  # it was killed before it saved anything
-        (row.out / LOG).unlink(missing_ok=True)
-    begun = comparable(row)
-    write_whole(row.out / BEGUN, json.dumps(begun).encode())
-    changes: dict[str, Any] = {"resume": resumes}
-    share = None
-    if options.network.init is not None:
-        changes["init"] = str(row.out / f"init{checkpoint.SUFFIX}")
-        share = transplant(options.network.init, row.network.model, options.seed, Path(changes["init"]))
-    if left < math.inf:
-        changes["pause_after"] = left
-    row = change(row, changes)
-    source, pairs = open_data(row.inputs)
-    validation = train(row, source=source.for_run(row))
-    ending = read_log(row.out)[-1]
-    if ending["kind"] != "end":
-        return False
-    model = checkpoint.load_remover(row.out / WEIGHTS)
-    parameters = sum(parameter.numel() for parameter in model.parameters())
-    alive = row.network.model.guidance == "latent"
-    removed = remove_shadows(
-        TorchBackend(model, str(source.device)),
-        pairs,
-        row.validation.val_steps,
-        row.seed,
-        anchor=row.validation.val_anchor,
-    )
-    write_record(
-        row.out,
-        {
-            **measure_figures(removed, pairs),
-            "pictures": len(pairs.picture),
-            "steps": row.validation.val_steps,
-            "anchor": row.validation.val_anchor,
-            "images": ending["images"],
-            "minutes": ending["elapsed"] / 60,
-            "parameters": parameters,
-            **{name: getattr(validation, name) if alive else None for name in LATENT_FIGURES},
-            "from_init": share,
-            "options": begun,
-        },
-    )
-    return True
-
-
-def write_record(folder: Path, found: dict[str, Any]) -> None:
-    """Write the figures of a row, or why it failed; a row with figures counts as done."""
-    folder.mkdir(parents=True, exist_ok=True)
-    write_whole(folder / RECORD, json.dumps(found, indent=1, allow_nan=False).encode() + b"\n")
-
-
-def is_done(folder: Path) -> bool:
-    """Whether a row has its figures."""
-    path = folder / RECORD
-    return path.exists() and "failed" not in json.loads(path.read_text())
-
-
-def comparable(row: TrainingOptions) -> dict[str, Any]:
-    """The options that must stay the same when a row is resumed; of paths only the names of the files."""
-    found: dict[str, Any] = json.loads(row.to_json())
-    names = {
-        "data": None if row.inputs.data is None else row.inputs.data.resolve().name,
-        "init": None if row.network.init is None else Path(row.network.init).name,
-        "encoder": None if row.network.encoder is None else Path(row.network.encoder).name,
-    }
-    return {name: value for name, value in found.items() if name not in MAY_DIFFER} | names
-
-
-def check_begun(row: TrainingOptions) -> None:
-    """Refuse to resume a row that was started with other options."""
-    path = row.out / BEGUN
-    if not path.exists():
-        return
-    begun, asked = json.loads(path.read_text()), comparable(row)
-    for name, value in asked.items():
-        if begun.get(name) != value:
-            raise ValueError(
-                f"{row.out} was started with {name} {begun.get(name)}, not {value}: "
-                "give the same options, or name another --out"
-            )
-
-
 def draw_from_rows(options: Ablation, pairs: Callable[[], Pairs], *, anew: bool) -> None:
     """Draw the collapse picture (Fig. 6) from the rows without and with fusion, once both are done."""
-    rows = {"without fusion": "no-fusion", "dense fusion (ours)": "ours"}
+    rows = {"without fusion": "no-fusion", "dense fusion (ours)": "latent"}
     figure = options.out / "collapse.json"
     if not all(is_done(options.out / name) for name in rows.values()):
         return
@@ -316,12 +196,6 @@ def draw_from_rows(options: Ablation, pairs: Callable[[], Pairs], *, anew: bool)
         write_whole(figure, json.dumps(found, allow_nan=False).encode() + b"\n")
     if find_spec("matplotlib") is not None:
         draw_collapse(json.loads(figure.read_text()), figure.with_suffix(".png"))
-
-
-def say(text: str) -> None:
-    """Write a line to the terminal."""
-    sys.stderr.write(f"{text}\n")
-    sys.stderr.flush()
 
 
 if __name__ == "__main__":

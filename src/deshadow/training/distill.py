@@ -3,10 +3,8 @@
 `python -m deshadow.training.distill` is `deshadow distill` with torch, numpy, Pillow and safetensors alone.
 """
 
-import json
 import os
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
@@ -16,15 +14,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from deshadow.data.augment import Pairs
+from deshadow.diffusion.anchor import Anchor, AnchorKind
 from deshadow.diffusion.prediction import diffuse, noise_from, picture_from
-from deshadow.nn.lfg import LFGDiffusion
+from deshadow.nn.lfg import LFGDiffusion, standardise
 from deshadow.runtime import checkpoint
-from deshadow.runtime.torch_backend import TorchBackend
-from deshadow.system.files import write_whole
 from deshadow.training.batches import open_source
+from deshadow.training.comparison import Contender, compare
 from deshadow.training.endings import run_and_exit
-from deshadow.training.figures import COLUMNS, cell, cells, measure_figures, table_lines
 from deshadow.training.journal import read_log
 from deshadow.training.loop import train
 from deshadow.training.objectives import Batch, Criterion, Losses, invariant_loss
@@ -45,10 +41,8 @@ from deshadow.training.options import (
 )
 from deshadow.training.state import WEIGHTS, State
 from deshadow.training.tasks import REMOVAL
-from deshadow.training.validation import make_validation_set, remove_shadows
+from deshadow.training.validation import make_validation_set
 from deshadow.training.world import local_device
-
-COMPARISON = "distilled.md"
 
 
 @dataclass(frozen=True)
@@ -65,10 +59,16 @@ class Distillation:
     """Sampling steps that the teacher takes from y_t to its result."""
     student_steps: int = 1
     """Sampling steps that the student will take: it learns at the timesteps of these."""
+    compare_steps: int | None = None
+    """Sampling steps of the teacher where both are compared at the end. By default --teacher-steps."""
+    anchor: AnchorKind = "none"
+    """What teacher and student keep of the lit part of the photo while they sample: none; lit: the pixels
+    outside the mask; mean: only their mean colour."""
     truth: float = 0.2
     """Share of the true picture in the target; the rest is the teacher's result."""
     latent: float = 0.1
-    """Weight of the loss that pulls the student's latent to the teacher's, where both have one."""
+    """Weight of the loss that pulls the student's latent to the teacher's, where both have one. Both are
+    compared with mean 0 and deviation 1 in each picture, so that their ranges may differ."""
     inputs: DataOptions = field(default_factory=DataOptions)
     augmentation: AugmentationOptions = field(default_factory=AugmentationOptions)
     network: ModelOptions = field(default_factory=ModelOptions)
@@ -89,7 +89,8 @@ class Distillation:
         check_shares(self, "truth")
         check_numbers(self, "latent")
         model = self.training.network.model
-        model.schedule.times(self.teacher_steps)
+        for steps in (self.teacher_steps, self.compare_steps or 1):
+            model.schedule.times(steps)
         if model.unconditional:
             raise ValueError("a student that sees nothing cannot follow a teacher: leave --sees out")
 
@@ -106,7 +107,9 @@ class Distillation:
             objective=Objective(**values, pretrain=0.0, invariant=0.0),
             length=self.length,
             optimization=self.optimization,
-            validation=ValidationOptions(self.validate_every, self.val_count, self.student_steps),
+            validation=ValidationOptions(
+                self.validate_every, self.val_count, self.student_steps, self.anchor
+            ),
             machine=self.machine,
             seed=self.seed,
         )
@@ -114,7 +117,7 @@ class Distillation:
     @property
     def about(self) -> dict[str, Any]:
         """What the student's weights say of their teacher: its file's name, and not its place."""
-        names = ("teacher_steps", "student_steps", "truth", "latent")
+        names = ("teacher_steps", "student_steps", "truth", "latent", "anchor")
         return {"teacher": Path(self.teacher).name, **{name: getattr(self, name) for name in names}}
 
 
@@ -143,7 +146,14 @@ def distill(options: Distillation) -> Path:
     criterion = partial(StudentCriterion, teaching=options, teacher=teacher)
     train(training, task=replace(REMOVAL, criterion=criterion), source=source, about=options.about)
     if int(os.environ.get("RANK", "0")) == 0 and read_log(options.out)[-1]["kind"] == "end":
-        compare(options, make_validation_set(training, source))
+        compare(
+            Contender(options.teacher, options.compare_steps or options.teacher_steps),
+            Contender(str(options.out / WEIGHTS), options.student_steps),
+            make_validation_set(training, source),
+            options.out,
+            seed=options.seed,
+            anchor=options.anchor,
+        )
     return options.out
 
 
@@ -197,7 +207,7 @@ class StudentCriterion(Criterion):
         if self.options.latent and self.model.config.guidance == self.teacher.config.guidance == "latent":
             assert guidance is not None
             assert latent is not None
-            encoder = self.options.latent * invariant_loss(guidance, latent)
+            encoder = self.options.latent * invariant_loss(standardise(guidance), standardise(latent))
         else:
             encoder = self.encoder_loss(batch, guidance)
         return Losses(denoiser + encoder, denoiser, encoder)
@@ -205,73 +215,20 @@ class StudentCriterion(Criterion):
     def run_teacher(self, noisy: Tensor, batch: Batch, guidance: Tensor | None) -> Tensor:
         """(B, 3, H, W): where the teacher's DDIM steps lead from y_t, each picture from its own t."""
         kind, steps = self.teacher.config.predicts, self.options.teacher_steps
+        anchor = Anchor(self.options.anchor, batch.picture, batch.mask)
+        noisy = anchor.paste(noisy, batch.noise, *self.level(batch.t))
         for k in range(steps):
             now, then = (torch.round(batch.t - j * (batch.t / steps)).long() for j in (k, k + 1))
             now = now.clamp(min=1)
             (a, s), (a_then, s_then) = self.level(now), self.level(then)
             output = self.teacher(noisy, now, batch.picture, batch.mask, guidance)
-            clean = picture_from(kind, output.float(), noisy, batch.picture, a, s)
+            clean = anchor.correct(picture_from(kind, output.float(), noisy, batch.picture, a, s))
             noisy = diffuse(clean, noise_from(clean, noisy, a, s), a_then, s_then)
         return noisy
 
     def level(self, t: Tensor) -> tuple[Tensor, Tensor]:
         """(B,) → √ᾱ_t and √(1 − ᾱ_t), (B, 1, 1, 1) each."""
         return self.signal[t].view(-1, 1, 1, 1), self.spread[t].view(-1, 1, 1, 1)
-
-
-def compare(options: Distillation, pairs: Pairs) -> Path:
-    """Tab. 5 for a teacher and its student: distilled.md and distilled.json in the folder of the run."""
-    found: dict[str, Any] = {"pictures": len(pairs.picture)}
-    results = {}
-    for name, weights, steps in (
-        ("teacher", checkpoint.locate(options.teacher), options.teacher_steps),
-        ("student", options.out / WEIGHTS, options.student_steps),
-    ):
-        model = checkpoint.load_remover(weights)
-        parameters = sum(parameter.numel() for parameter in model.parameters())
-        backend = TorchBackend(model, str(pairs.picture.device))
-        results[name] = remove_shadows(backend, pairs, steps, options.seed)
-        found[name] = {
-            "parameters": parameters,
-            "steps": steps,
-            "seconds": time_picture(backend, pairs, steps),
-            **measure_figures(results[name], pairs),
-        }
-    between = measure_figures(results["student"], pairs._replace(clean=results["teacher"]))
-    found["between"] = between["regions"]
-    write_whole(options.out / "distilled.json", json.dumps(found, indent=1, allow_nan=False).encode() + b"\n")
-    path = options.out / COMPARISON
-    write_whole(path, format_comparison(found).encode())
-    return path
-
-
-def format_comparison(found: dict[str, Any]) -> str:
-    """The comparison as Markdown."""
-    rows = [
-        [
-            name,
-            cell(found[name]["parameters"] / 1e6),
-            cell(found[name]["steps"], 0),
-            cell(found[name]["seconds"], 3),
-            *cells(found[name]),
-        ]
-        for name in ("teacher", "student")
-    ]
-    shadow, everywhere = (cell(found["between"][name]["lab_mae"]) for name in ("shadow", "all"))
-    lines = table_lines(["", "parameters (M)", "steps", "time (s)", *COLUMNS], rows)
-    lines += ["", f"LAB difference between both: {shadow} in the shadow, {everywhere} everywhere."]
-    return "\n".join(lines) + "\n"
-
-
-def time_picture(backend: TorchBackend, pairs: Pairs, steps: int, tries: int = 5) -> float:
-    """Median seconds for one picture."""
-    times = []
-    for k in range(tries + 1):
-        one = Pairs(*(view[k % len(view)][None] for view in pairs))
-        began = time.perf_counter()
-        remove_shadows(backend, one, steps, 0).cpu()
-        times.append(time.perf_counter() - began)
-    return sorted(times[1:])[tries // 2]  # the first one warms up
 
 
 if __name__ == "__main__":

@@ -91,7 +91,7 @@ class ModelOptions:
     """Which networks are trained, and from which weights."""
 
     preset: str = "light"
-    """The networks: paper, light or tiny, or a detector: detector or detector-tiny."""
+    """The networks: paper, distilled, light or tiny, or a detector: detector or detector-tiny."""
     guidance: Guidance | None = None
     """Guidance of the denoiser (Tab. 4), if not the preset's."""
     fusion: Fusion | None = None
