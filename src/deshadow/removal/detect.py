@@ -4,11 +4,12 @@ import numpy as np
 
 from deshadow.image.colour import srgb_to_linear
 from deshadow.image.filters import Field, Upsampled, fit_local_lines, fit_within, resize
+from deshadow.removal.parts import blend, split
 from deshadow.removal.relighting import log_luminance
 from deshadow.runtime.backend import Detector
 
 DETECTOR_SIDE = 512
-"""Longer side of the picture that the detector sees."""
+"""Longer side of the picture that the detector sees at once."""
 _RADIUS = 2
 _FLAT = 0.02
 _STRIP = 1 << 18
@@ -17,9 +18,18 @@ _STRIP = 1 << 18
 def detect_shadows(detector: Detector, pixels: Field) -> Field:
     """(H, W, 3) sRGB in [0, 1] → (H, W) in [0, 1]: the probability that each pixel lies in a shadow.
 
-    The detector sees the photo downscaled. Its result is fitted to the edges of the photo by a guided filter
-    (local lines that give the probability from the luminance).
+    The detector sees the photo downscaled, a long photo part by part. Its result is fitted to the edges of
+    the photo by a guided filter (local lines that give the probability from the luminance).
     """
+    height, width = pixels.shape[:2]
+    parts = split(height, width)
+    nothing = np.broadcast_to(np.float32(0), (height, width))
+    found = blend(parts, nothing, lambda part: _detect_at_once(detector, pixels[part.place]))
+    return found if len(parts) == 1 else found.clip(0, 1)
+
+
+def _detect_at_once(detector: Detector, pixels: Field) -> Field:
+    """(H, W, 3) → (H, W): what the detector finds in a photo or a part of it."""
     height, width = pixels.shape[:2]
     small = resize(pixels, *fit_within((height, width), DETECTOR_SIDE)).clip(0, 1)
     seen = np.ascontiguousarray(small.transpose(2, 0, 1)[None] * 2 - 1, np.float32)

@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from deshadow.image import morphology
-from deshadow.image.filters import fit_within, resize
+from deshadow.image.filters import resize
 from deshadow.image.masks import BEYOND, scale_mask
 from deshadow.image.regions import label
+from deshadow.removal.parts import fit_parts, measure_extent
 
 Mask = NDArray[np.float32]
 """(H, W) in [0, 1]; 1 is shadow."""
@@ -17,9 +18,9 @@ Labels = NDArray[np.int32]
 """(H, W): 0 outside, 1, 2, … for each shadow, from the largest."""
 
 _LABELLED = 1024
-"""Longer side of the picture in which shadows are told apart: those that touch there are one."""
+"""Longer side of the picture or part in which shadows are told apart: those that touch there are one."""
 _SPECK = 0.0005
-"""A smaller share of the picture is a speck, not a shadow."""
+"""A smaller share of the picture (or of a part) is a speck, not a shadow."""
 
 
 def as_mask(values: NDArray[np.generic], height: int, width: int, invert: bool = False) -> Mask:
@@ -46,12 +47,13 @@ def label_shadows(mask: Mask, threshold: float = 0.5) -> Labels:
     """
     height, width = mask.shape
     inside = mask > threshold
-    small = fit_within((height, width), _LABELLED)
+    small = fit_parts((height, width), _LABELLED)
     reduced = inside if small == mask.shape else resize(inside.astype(np.float32), *small) > 0.25
     found = label(reduced)
     sizes = np.bincount(found.ravel())
     sizes[0] = 0
-    kept = np.flatnonzero(sizes >= max(1, _SPECK * reduced.size))
+    area = min(small) * measure_extent(*small)
+    kept = np.flatnonzero(sizes >= max(1, _SPECK * area))
     order = kept[np.argsort(-sizes[kept], kind="stable")]
     numbers = np.zeros(len(sizes), np.int32)
     numbers[order] = np.arange(1, len(order) + 1)

@@ -1,16 +1,19 @@
 """The two modes of removal, as in the paper's demo: Quick and Removal."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from deshadow.diffusion.sampling import sample
 from deshadow.image.filters import Field, fit_within
 from deshadow.removal import reach, windows
+from deshadow.removal.agreement import PartLight, agree
 from deshadow.removal.balance import balance_colour
 from deshadow.removal.options import RemovalOptions
+from deshadow.removal.parts import Part, add_change, split
 from deshadow.removal.reach import NETWORK_SIDE
 from deshadow.removal.relighting import Relighting, apply_strength, downscale
 from deshadow.removal.selection import Selection
@@ -19,7 +22,7 @@ from deshadow.runtime.backend import Backend, condition
 Stage = Literal["detect", "quick", "windows"]
 
 WINDOWED = 1280
-"""Longest side of the picture that Removal works on, window by window."""
+"""Longest side of the picture (or the part) that Removal works on, window by window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +43,44 @@ Report = Callable[[Progress], None]
 
 
 def quick(
-    backend: Backend, pixels: Field, selection: Selection, weight: Field, options: RemovalOptions
+    backend: Backend,
+    pixels: Field,
+    selection: Selection,
+    weight: Field,
+    options: RemovalOptions,
+    advance: Callable[[float], None] = lambda _: None,
 ) -> Field:
-    """(H, W, 3): the photo relit by what the network makes of all of it, downscaled."""
+    """(H, W, 3): the photo relit by what the network makes of all of it, downscaled; a long photo in parts.
+
+    `advance` is called after each part with the share of the parts that is done.
+    """
+    parts = split(*weight.shape)
+    if len(parts) == 1:
+        return _fit_light(backend, pixels, selection, weight, options)[0].apply(pixels, weight)
+    axis = int(weight.shape[1] > weight.shape[0])
+    relit = [part for part in parts if weight[part.place].any()]
+    lights = []
+    for done, part in enumerate(relit, start=1):
+        place = part.place
+        own, along = selection.crop(place), place[axis]
+        found, log_gain, inside = _fit_light(backend, pixels[place], own, weight[place], options)
+        lit = (weight[place] == 0) if own.protected is None else (weight[place] == 0) & ~own.protected
+        lights.append(PartLight(along.start, along.stop, found, log_gain, inside, float(lit.mean())))
+        advance(done / len(relit))
+    result = pixels.astype(np.float32, copy=True)
+    for part, light in zip(relit, agree(lights, axis), strict=True):
+        before = pixels[part.place]
+        add_change(result, part, light.apply(before, weight[part.place]) - before)
+    return result
+
+
+def _fit_light(
+    backend: Backend, pixels: Field, selection: Selection, weight: Field, options: RemovalOptions
+) -> tuple[Relighting, Field, NDArray[np.bool_]]:
+    """The relighting of a photo or a part of it, by what the network makes of all of it, downscaled.
+
+    The second and third results are, at that size, the logarithm of its gain (h, w, 3) and the shadow (h, w).
+    """
     shadow, picture, mask = make_network_input(pixels, selection, options.dilate)
     height, width = shadow.shape[:2]
     denoise = condition(backend, picture, mask)
@@ -53,7 +91,8 @@ def quick(
     relighting = Relighting.fit(shadow, clean, downscale(weight, height, width))
     inside = reach.make_network_mask(selection, 0, height, width)
     protected = reach.downscale_protected(selection, height, width)
-    return balance_colour(relighting, shadow, inside, protected).apply(pixels, weight)
+    balanced = balance_colour(relighting, shadow, inside, protected)
+    return balanced, balanced.measure_gain(shadow), inside > 0.5
 
 
 def make_network_input(pixels: Field, selection: Selection, dilate: int) -> tuple[Field, Field, Field]:
@@ -77,20 +116,60 @@ def removal(
     report: Report,
 ) -> Field:
     """(H, W, 3): the result of Quick, refined by windows over the shadow that each start from it."""
-    height, width = fit_within(pixels.shape[:2], WINDOWED)
-    shadow, start, seen = (downscale(field, height, width) for field in (pixels, relit, weight))
-    mask = reach.make_network_mask(selection, options.dilate, height, width)
-    start = composite(shadow, start, seen)
-    places = windows.lay_out(seen)
-
-    def carry_over(clean: Field) -> Field:
-        return Relighting.fit(start, clean, seen).apply(relit, weight)
+    parts = split(*weight.shape)
+    seen = [
+        downscale(own, *fit_within(own.shape, WINDOWED)) for own in (weight[part.place] for part in parts)
+    ]
+    places = [windows.lay_out(each) for each in seen]
+    total, done = sum(map(len, places)), 0
 
     def show(result: Field) -> Field:
         return composite(pixels, apply_strength(pixels, result, options.strength), weight)
 
-    refined: Callable[[], Field] = lambda: start  # noqa: E731
-    report(Progress(0.2, "windows", 0, len(places), lambda: show(relit)))
+    report(Progress(0.2, "windows", 0, total, lambda: show(relit)))
+    result = relit
+    for part, own_seen, own_places in zip(parts, seen, places, strict=True):
+        place, so_far = part.place, result
+
+        def finish(refined: Field, part: Part = part, so_far: Field = so_far) -> Field:
+            if len(parts) == 1:
+                return refined
+            blended = so_far.copy()
+            add_change(blended, part, refined - relit[part.place])
+            return blended
+
+        own = (pixels[place], selection.crop(place), weight[place], relit[place])
+        state: Callable[[], Field] | None = None
+        for state in _refine(backend, *own, own_seen, own_places, options):
+            done += 1
+
+            def preview(state: Callable[[], Field] = state, finish: Callable[..., Field] = finish) -> Field:
+                return show(finish(state()))
+
+            report(Progress(0.2 + 0.75 * done / total, "windows", done, total, preview))
+        if state is not None:
+            result = finish(state())
+    return result
+
+
+def _refine(
+    backend: Backend,
+    pixels: Field,
+    selection: Selection,
+    weight: Field,
+    relit: Field,
+    seen: Field,
+    places: list[windows.Window],
+    options: RemovalOptions,
+) -> Iterator[Callable[[], Field]]:
+    """Refine a photo or a part of it by windows; yields functions that return it, (H, W, 3), as it is so far.
+
+    `seen` (h, w) is the weight at the size of the picture in which the windows are placed.
+    """
+    height, width = seen.shape
+    shadow, start = (downscale(field, height, width) for field in (pixels, relit))
+    mask = reach.make_network_mask(selection, options.dilate, height, width)
+    start = composite(shadow, start, seen)
     states = windows.refine(
         backend,
         shadow,
@@ -101,13 +180,12 @@ def removal(
         sampler=options.sampler,
         seed=options.seed,
     )
-    for done, refined in enumerate(states, start=1):
+    for state in states:
 
-        def preview(state: Callable[[], Field] = refined) -> Field:
-            return show(carry_over(state()))
+        def carry_over(state: Callable[[], Field] = state) -> Field:
+            return Relighting.fit(start, state(), seen).apply(relit, weight)
 
-        report(Progress(0.2 + 0.75 * done / len(places), "windows", done, len(places), preview))
-    return carry_over(refined())
+        yield carry_over
 
 
 def composite(pixels: Field, result: Field, weight: Field) -> Field:

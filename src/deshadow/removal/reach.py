@@ -5,8 +5,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from deshadow.image import morphology
-from deshadow.image.filters import Field, box_filter, fit_within, resize
+from deshadow.image.filters import Field, box_filter, resize
 from deshadow.removal.masks import Mask
+from deshadow.removal.parts import fit_parts
 from deshadow.removal.selection import Selection
 
 NETWORK_SIDE = 512
@@ -22,7 +23,7 @@ def weigh(selection: Selection, dilate: int, feather: float) -> Field:
     protected is 0.
     """
     height, width = selection.mask.shape
-    small = fit_within((height, width), NETWORK_SIDE)
+    small = fit_parts((height, width), NETWORK_SIDE)
     seen = resize(selection.mask, *small, Image.Resampling.BOX).clip(0, 1)
     wide = morphology.dilate(seen, _radius(dilate, *small))
     radius = round(feather * measure_scale(*small))

@@ -73,6 +73,10 @@ class Relighting:
         lift = box_filter(box_filter(suppress_texture(after - lit, lit), 1), 1) * weight[..., None]
         return cls(slope, level, lift)
 
+    def measure_gain(self, shadow: Field) -> Field:
+        """(h, w, 3): the logarithm of the gain at each pixel of the small picture, sRGB in [0, 1]."""
+        return self.slope * log_luminance(srgb_to_linear(shadow))[..., None] + self.level
+
     def apply(self, pixels: Field, weight: Field) -> Field:
         """(H, W, 3) sRGB in [0, 1], (H, W) → (H, W, 3): the photo relit; where the weight is 0, as it was."""
         height, width = weight.shape

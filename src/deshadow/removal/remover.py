@@ -146,7 +146,12 @@ class Remover:
         if not selection.mask.any() or not weight.any():
             return None
         report(Progress(0.1, "quick"))
-        relit = quick(backend, pixels, selection, weight, options)
+        span = 0.1 if options.mode == "removal" else 0.85
+
+        def advance(share: float) -> None:
+            report(Progress(0.1 + span * share, "quick"))
+
+        relit = quick(backend, pixels, selection, weight, options, advance)
         if options.mode == "removal":
             relit = removal(backend, pixels, selection, weight, relit, options, report)
         relit = apply_strength(pixels, relit, options.strength)

@@ -1,19 +1,20 @@
 """Which shadows are removed and which stay: decided once, and the only thing that every caller passes on."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from deshadow.removal.masks import Mask
+from deshadow.removal.parts import Place, measure_extent
 
 Labels = NDArray[np.integer[Any]]
 """(H, W): 0 outside, 1, 2, … in each shadow, from the largest."""
 
 _NEAR = 0.02
-"""A point may miss a shadow by this share of the picture's longer side."""
+"""A point may miss a shadow by this share of the longer side of the picture, or of a part of a long one."""
 _COVERED = 0.1
 """A painted mask means a found shadow if it covers at least this share of it."""
 
@@ -37,6 +38,11 @@ class Selection:
                 f"a mask of the shape {self.mask.shape} and a protected area of the shape "
                 f"{self.protected.shape} do not fit"
             )
+
+    def crop(self, place: Place) -> "Selection":
+        """What is selected and protected in a part of the picture."""
+        protected = None if self.protected is None else self.protected[place]
+        return replace(self, mask=self.mask[place], protected=protected)
 
 
 def select(
@@ -80,7 +86,7 @@ def shadow_at(labels: Labels, x: int, y: int) -> int:
         raise ValueError(f"the point {x},{y} lies outside the picture of {width} × {height} pixels")
     if labels[y, x]:
         return int(labels[y, x])
-    reach = max(1, round(_NEAR * max(height, width)))
+    reach = max(1, round(_NEAR * measure_extent(height, width)))
     top, left = max(0, y - reach), max(0, x - reach)
     near = labels[top : y + reach + 1, left : x + reach + 1]
     rows, columns = np.nonzero(near)

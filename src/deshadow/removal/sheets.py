@@ -8,6 +8,7 @@ from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
 from deshadow.image.sheets import Card, draw_sheet, fade_outside, outline, shrink_to_fit
 from deshadow.photo import encode_photo, read_image
+from deshadow.removal.parts import measure_extent
 
 Floats = NDArray[np.float32]
 Labels = NDArray[np.int32]
@@ -36,13 +37,14 @@ def draw_overlay(picture: Floats, labels: Labels) -> Image.Image:
     """(H, W, 3) sRGB in [0, 1], (H, W) → the picture, pale outside the outlined and numbered shadows."""
     view = Image.fromarray(_codes(picture))
     shown = fade_outside(view, labels > 0)
-    thick = max(1, round(max(view.size) / 700))
+    extent = measure_extent(*view.size)
+    thick = max(1, round(extent / 700))
     numbers = range(1, int(labels.max(initial=0)) + 1)
     for number in numbers:
         shown[outline(labels == number, thick)] = _colour(number)
     drawn = Image.fromarray(shown)
     draw = ImageDraw.Draw(drawn)
-    size = max(11, round(max(view.size) / 45))
+    size = max(11, round(extent / 45))
     font = ImageFont.load_default(size)
     for number in numbers:
         x, y = find_middle(labels == number)
@@ -74,7 +76,7 @@ def _colour(number: int) -> tuple[int, int, int]:
 def find_middle(inside: NDArray[np.bool_]) -> tuple[float, float]:
     """x, y: a point well inside a region (H, W), far from its edges."""
     height, width = inside.shape
-    step = max(1, max(height, width) // 256)
+    step = max(1, round(measure_extent(height, width)) // 256)
     small = inside[::step, ::step]
     if not small.any():  # thinner than a step
         row, column = np.argwhere(inside)[0]
