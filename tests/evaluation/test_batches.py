@@ -12,7 +12,7 @@ from deshadow.evaluation.methods import Method, load_input
 from deshadow.evaluation.models import Sampling, make_batch_remover, make_network_remover
 from deshadow.evaluation.options import Comparison
 from deshadow.evaluation.protocol import evaluate_method
-from deshadow.nn.config import ModelConfig, UNetShape
+from deshadow.nn.config import ModelConfig, UNetShape, make_unconditional
 from deshadow.runtime.torch_backend import TorchBackend
 
 COARSE = UNetShape(base=8, multipliers=(1, 1, 1, 1), blocks=1, head_channels=8, fold=2)
@@ -49,6 +49,18 @@ def test_a_batch_gives_what_its_pictures_give_alone_and_in_any_company(scenes: P
         (alone,) = batches.remove_batch([given])
         # Threads that divide the work otherwise may round a value to the neighbouring level.
         assert np.abs(alone.astype(int) - result).max() <= 1
+
+
+def test_repaint_gives_each_picture_of_a_batch_random_numbers_of_its_own(scenes: Path) -> None:
+    backend = TorchBackend(random_model(make_unconditional(ModelConfig(COARSE, COARSE))))
+    sampling = Sampling(3, jump=1, resamplings=2)
+    one, batches = make_network_remover(backend, sampling), make_batch_remover(backend, sampling)
+    inputs = [load_input(sample) for sample in find(scenes).samples[:2]]
+    together = batches(inputs)
+    for given, result in zip(inputs, together, strict=True):
+        assert np.abs(one(given).astype(int) - result).max() <= 1
+    (again,) = batches([inputs[1]])
+    assert np.abs(again.astype(int) - together[1]).max() <= 1
 
 
 def test_every_picture_of_a_set_is_scored_once(scenes: Path) -> None:

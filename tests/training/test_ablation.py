@@ -17,11 +17,12 @@ from deshadow.runtime import checkpoint
 from deshadow.training import ablation as module
 from deshadow.training import row as one_row
 from deshadow.training.ablation import Ablation, ablate, parse_ablation
+from deshadow.training.arguments import flatten
 from deshadow.training.batches import Source
 from deshadow.training.digest import digest_code
 from deshadow.training.journal import read_log
 from deshadow.training.loop import train
-from deshadow.training.options import TrainingOptions
+from deshadow.training.options import TrainingOptions, parse_training
 from deshadow.training.rows import ROWS, TABLES
 from deshadow.training.state import STATE, WEIGHTS
 
@@ -119,6 +120,14 @@ def test_rows_that_follow_others_keep_to_their_equations_whatever_the_options_sa
     else:
         assert (model.guidance, model.fusion) == ("none", "none")
         assert model.sees == {"palette": "picture", "repaint": "nothing"}[row]
+
+
+def test_the_literal_row_is_the_recipe_paper_but_for_networks_data_and_length(data: Path) -> None:
+    row = parse_ablation([str(data), "--recipe", "light", "--images", "8"]).row("noise-literal")
+    paper, literal = flatten(parse_training(["--recipe", "paper", "--data", str(data)])), flatten(row)
+    free = {"preset", "synthetic", "instances", "images", "pretrain", "out", "validate_every", "val_anchor"}
+    free |= {"batch", "optimizer", "rate", "warmup", "decay", "weight_decay"}
+    assert {name for name, value in literal.items() if value != paper[name]} <= free
 
 
 def test_the_second_seed_sees_other_images(

@@ -9,7 +9,7 @@ from PIL import Image
 from random_models import SMALL, random_model
 from scenes import write_scenes
 
-from deshadow.nn.config import ModelConfig
+from deshadow.nn.config import ModelConfig, make_unconditional
 from deshadow.runtime.torch_backend import TorchBackend
 from deshadow.training.batches import dilate_masks, load_held_out_pairs
 from deshadow.training.journal import read_log
@@ -38,6 +38,14 @@ def test_a_validation_keeps_the_lit_pixels_and_each_picture_has_its_own_noise(da
     assert not torch.equal(kept[~lit], pairs.picture[~lit])
     first = remove_shadows(backend, type(pairs)(*(view[:1] for view in pairs)), 3, 0, anchor="lit")
     assert (first[0].int() - kept[0].int()).abs().max() <= 1
+
+
+def test_repaint_gives_each_validation_picture_random_numbers_of_its_own(data: Path) -> None:
+    pairs = load_held_out_pairs(DataOptions(data=data, size=32), 2, torch.device("cpu"))
+    backend = TorchBackend(random_model(make_unconditional(ModelConfig(SMALL, SMALL))))
+    both = remove_shadows(backend, pairs, 3, 0)
+    alone = remove_shadows(backend, type(pairs)(*(view[:1] for view in pairs)), 3, 0)
+    assert (alone[0].int() - both[0].int()).abs().max() <= 1
 
 
 def test_the_figures_of_a_run_and_its_samples_are_of_kept_pixels(data: Path, tmp_path: Path) -> None:

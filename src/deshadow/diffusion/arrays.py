@@ -1,5 +1,6 @@
 """Functions of numpy and torch arrays alike, so that one implementation serves both."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -8,12 +9,21 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import torch
 
+    Rng = np.random.Generator | torch.Generator
+    """A generator of random numbers, of the library whose arrays it fills."""
+
 FloatArray = NDArray[np.floating[Any]]
 Array = TypeVar("Array", FloatArray, "torch.Tensor")
 
 
-def normal_like(array: Array, rng: "np.random.Generator | torch.Generator") -> Array:
-    """Standard normal noise of the array's shape, dtype and device, from a generator of its own library."""
+def normal_like(array: Array, rng: "Rng | Sequence[Rng]") -> Array:
+    """Standard normal noise of the array's shape, dtype and device, from a generator of its own library.
+
+    With one generator for each picture of the batch, the noise of a picture does not depend on the others.
+    """
+    if isinstance(rng, Sequence):
+        parts = [normal_like(array[place], one) for place, one in enumerate(rng)]
+        return stack(parts)
     if isinstance(array, np.ndarray):
         if not isinstance(rng, np.random.Generator):
             raise ValueError("numpy arrays need a numpy.random.Generator for their noise")
@@ -23,6 +33,24 @@ def normal_like(array: Array, rng: "np.random.Generator | torch.Generator") -> A
     if not isinstance(rng, torch.Generator):
         raise ValueError("torch tensors need a torch.Generator for their noise")
     return torch.randn(array.shape, generator=rng, dtype=array.dtype, device=array.device)
+
+
+def generator_like(array: "FloatArray | torch.Tensor", rng: np.random.Generator) -> "Rng":
+    """A generator that fills arrays of this library and device, seeded by the given one."""
+    if isinstance(array, np.ndarray):
+        return rng
+    import torch
+
+    return torch.Generator(array.device).manual_seed(int(rng.integers(1 << 63)))
+
+
+def stack(arrays: Sequence[Array]) -> Array:
+    """Arrays of one shape as one array with a new first axis."""
+    if isinstance(arrays[0], np.ndarray):
+        return np.stack(arrays)
+    import torch
+
+    return torch.stack(list(arrays))
 
 
 def to_numpy(array: "FloatArray | torch.Tensor") -> NDArray[np.float32]:

@@ -9,15 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, get_args
 
-import numpy as np
-
 from deshadow.diffusion.anchor import Anchor
 from deshadow.diffusion.arrays import Array, normal_like
 from deshadow.diffusion.prediction import diffuse, noise_from
 from deshadow.diffusion.schedule import Schedule, Spacing
 
 if TYPE_CHECKING:
-    import torch
+    from deshadow.diffusion.arrays import Rng
 
 Sampler = Literal["ddim", "dpm"]
 
@@ -32,7 +30,7 @@ def sample(
     spacing: Spacing = "trailing",
     start: int | None = None,
     eta: float = 0.0,
-    rng: "np.random.Generator | torch.Generator | None" = None,
+    rng: "Rng | Sequence[Rng] | None" = None,
     anchor: Anchor[Array] | None = None,
 ) -> Array:
     """The picture that a sampler ends with; `denoise(y_t, t)` estimates the clean picture.
@@ -63,7 +61,7 @@ def ddim(
     times: Sequence[int],
     *,
     eta: float = 0.0,
-    rng: "np.random.Generator | torch.Generator | None" = None,
+    rng: "Rng | Sequence[Rng] | None" = None,
 ) -> Iterator[Array]:
     """DDIM (Song et al. 2021, Eq. 12): first order; η = 0 is deterministic, η = 1 is ancestral sampling."""
     if eta < 0:
@@ -119,7 +117,7 @@ def repaint(
     known: Array,
     hole: Array,
     *,
-    rng: "np.random.Generator | torch.Generator",
+    rng: "Rng | Sequence[Rng]",
     jump: int = 10,
     resamplings: int = 10,
 ) -> Iterator[Array]:
@@ -128,7 +126,8 @@ def repaint(
     `known` is the picture (B, 3, H, W) in [-1, 1], `hole` (B, 1, H, W) is 1 where it is to be filled.
     Each step towards t = 0 is ancestral sampling; outside the hole its result is replaced by the picture,
     diffused to the same t. Every `jump` steps are diffused back and sampled again, until they have been
-    sampled `resamplings` times, so that the hole comes to agree with its surroundings.
+    sampled `resamplings` times, so that the hole comes to agree with its surroundings. `rng` may be one
+    generator for each picture.
     """
     for t, s in pairwise(repaint_times(times, jump, resamplings)):
         a_s, s_s = schedule.level(s)

@@ -85,7 +85,7 @@ def _build_model(name: str, path_or_name: str, comparison: Comparison, steps: in
     if comparison.mode == "network":
         remove = make_network_remover(backend, sampling, latents)
         note += _LATENT_NOTES[comparison.latent]
-        if backend.device != "cpu" and not config.unconditional:
+        if backend.device != "cpu":
             remove_batch = make_batch_remover(backend, sampling, latents)
     else:
         remove, note = make_photo_remover(backend, comparison.mode, sampling), f"{comparison.mode}: {note}"

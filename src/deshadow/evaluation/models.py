@@ -12,7 +12,7 @@ import numpy as np
 from deshadow.data.pairs.sample import Sample
 from deshadow.diffusion import sampling as samplers
 from deshadow.diffusion.anchor import Anchor
-from deshadow.diffusion.arrays import Array, FloatArray, pad_to_multiple, to_numpy
+from deshadow.diffusion.arrays import Array, FloatArray, generator_like, pad_to_multiple, to_numpy
 from deshadow.diffusion.prediction import diffuse
 from deshadow.evaluation.methods import BATCH, Input, Pixels, Remove, RemoveBatch, name_of
 from deshadow.evaluation.options import AnchorKind, LatentKind
@@ -100,21 +100,7 @@ def make_network_remover(backend: Backend, sampling: Sampling, latents: Latents 
 
     Every picture goes through the network by itself, with noise from the seed and its name.
     """
-    config = backend.config
-
-    def remove(given: Input) -> Pixels:
-        if not config.unconditional:
-            return _sample(backend, sampling, latents, [given])[0]
-        picture, mask = make_network_input(given)
-        rng = make_generator(sampling.seed, given.name)
-        noisy: FloatArray = rng.standard_normal(picture.shape).astype(np.float32)
-        denoise = condition(backend, picture, mask)
-        times = config.schedule.times(sampling.steps)
-        jumps = {"jump": sampling.jump, "resamplings": sampling.resamplings}
-        walk = samplers.repaint(denoise, noisy, config.schedule, times, picture, mask, rng=rng, **jumps)
-        return _to_levels(deque(walk, maxlen=1).pop())[0]
-
-    return remove
+    return lambda given: _remove_all(backend, sampling, latents, [given])[0]
 
 
 def make_batch_remover(backend: Backend, sampling: Sampling, latents: Latents | None = None) -> RemoveBatch:
@@ -126,35 +112,50 @@ def make_batch_remover(backend: Backend, sampling: Sampling, latents: Latents | 
 
     def remove(inputs: Sequence[Input]) -> Sequence[Pixels]:
         filled = [*inputs, *[inputs[-1]] * (BATCH - len(inputs))]
-        return _sample(backend, sampling, latents, filled)[: len(inputs)]
+        return _remove_all(backend, sampling, latents, filled)[: len(inputs)]
 
     return remove
 
 
-def _sample(
+def _remove_all(
     backend: Backend, sampling: Sampling, latents: Latents | None, inputs: Sequence[Input]
 ) -> list[Pixels]:
     """The results (256, 256, 3) of all inputs, from one batch through the network."""
-    picture, mask = (np.concatenate(part) for part in zip(*map(make_network_input, inputs), strict=True))
-    noise = [make_generator(sampling.seed, each.name).standard_normal(picture.shape[1:]) for each in inputs]
+    schedule, start = backend.config.schedule, sampling.start
+    pairs = zip(*map(make_network_input, inputs), strict=True)
+    generators = [make_generator(sampling.seed, each.name) for each in inputs]
+    noise = np.stack([rng.standard_normal((3, PROTOCOL_SIDE, PROTOCOL_SIDE)) for rng in generators])
+    # Where the networks run on a GPU, the states of the sampler stay in its memory.
+    picture, mask, noisy = (backend.to_device(each) for each in (*map(np.concatenate, pairs), noise))
     latent = None
     if latents is not None:
         replaced = [latents.replace(each.name) for each in inputs]
-        latent = np.concatenate([each for each in replaced if each is not None])
-    # Where the networks run on a GPU, the states of the sampler stay in its memory.
-    picture, mask, noisy = (backend.to_device(each) for each in (picture, mask, np.stack(noise)))
-    if sampling.start is not None:
-        noisy = diffuse(picture, noisy, *backend.config.schedule.level(sampling.start))
-    clean = samplers.sample(
-        condition(backend, picture, mask, None if latent is None else backend.to_device(latent)),
-        noisy,
-        backend.config.schedule,
-        steps=sampling.steps,
-        sampler=sampling.sampler,
-        start=sampling.start,
-        anchor=Anchor(sampling.anchor, picture, mask),
+        latent = backend.to_device(np.concatenate([each for each in replaced if each is not None]))
+    denoise = condition(backend, picture, mask, latent)
+    if backend.config.unconditional:
+        walk = samplers.repaint(
+            denoise,
+            noisy,
+            schedule,
+            schedule.times(sampling.steps),
+            picture,
+            mask,
+            rng=[generator_like(noisy, rng) for rng in generators],
+            jump=sampling.jump,
+            resamplings=sampling.resamplings,
+        )
+        return _to_levels(deque(walk, maxlen=1).pop())
+    return _to_levels(
+        samplers.sample(
+            denoise,
+            noisy if start is None else diffuse(picture, noisy, *schedule.level(start)),
+            schedule,
+            steps=sampling.steps,
+            sampler=sampling.sampler,
+            start=start,
+            anchor=Anchor(sampling.anchor, picture, mask),
+        )
     )
-    return _to_levels(clean)
 
 
 def _to_levels(clean: Array) -> list[Pixels]:

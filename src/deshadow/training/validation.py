@@ -131,8 +131,11 @@ def remove_shadows(
         given = None if guidance is None else guidance[first : first + CHUNK]
         denoise, schedule = condition(backend, picture, mask, given), backend.config.schedule
         if backend.config.unconditional:
-            rng = torch.Generator(picture.device).manual_seed(seed + first)
-            walk = repaint(denoise, noise, schedule, schedule.times(steps), picture, mask, rng=rng)
+            rngs = [
+                torch.Generator(picture.device).manual_seed((seed << 32) + number)
+                for number in numbers.tolist()
+            ]
+            walk = repaint(denoise, noise, schedule, schedule.times(steps), picture, mask, rng=rngs)
             clean = deque(walk, maxlen=1).pop()
         else:
             clean = sample(denoise, noise, schedule, steps=steps, anchor=Anchor(anchor, picture, mask))
