@@ -284,9 +284,15 @@ def test_the_first_frame_of_an_animation_is_taken_with_a_sentence(tmp_path: Path
     assert read_photo(tmp_path / "photo.deshadowed.png").notes == ()
 
 
-def test_a_mask_of_another_size_is_fitted(tmp_path: Path, deshadow: Command) -> None:
+def test_a_mask_of_another_size_is_scaled_and_of_another_shape_refused(
+    tmp_path: Path, deshadow: Command
+) -> None:
     before = write_photo(tmp_path / "photo.png")
-    assert deshadow(tmp_path / "photo.png", "--mask", write_mask(tmp_path / "m.png", (13, 20))).code == 0
+    wrong = write_mask(tmp_path / "square.png", (40, 40))
+    ended = deshadow(tmp_path / "photo.png", "--mask", wrong)
+    failed_in_one_line(ended, "the mask has 40 × 40 pixels and the photo 56 × 40")
+    assert not (tmp_path / "photo.deshadowed.png").exists()
+    assert deshadow(tmp_path / "photo.png", "--mask", write_mask(tmp_path / "m.png", (20, 28))).code == 0
     after = read_photo(tmp_path / "photo.deshadowed.png").codes
     assert after.shape == before.shape
     assert np.array_equal(after[:, 36:], before[:, 36:])

@@ -43,6 +43,33 @@ def test_a_mask_of_another_size_fits_and_stays_soft() -> None:
     assert np.array_equal(floats, mask)
 
 
+@pytest.mark.parametrize(
+    ("mask", "photo"),
+    [
+        ((384, 512), (3000, 4001)),
+        ((34, 512), (800, 12_000)),
+        ((5, 512), (400, 40_000)),
+        ((2998, 4000), (3000, 4000)),
+    ],
+)
+def test_a_mask_may_miss_the_shape_of_the_photo_by_a_pixel_or_two(
+    mask: tuple[int, int], photo: tuple[int, int]
+) -> None:
+    masks.check_shape(mask, *photo)
+    masks.check_shape(photo, *mask)
+
+
+@pytest.mark.parametrize(
+    ("mask", "photo"), [((512, 512), (400, 600)), ((600, 400), (400, 600)), ((2990, 4000), (3000, 4000))]
+)
+def test_a_mask_of_another_shape_is_refused_with_both_sizes(
+    mask: tuple[int, int], photo: tuple[int, int]
+) -> None:
+    sizes = f"{mask[1]} × {mask[0]} pixels and the photo {photo[1]} × {photo[0]}"
+    with pytest.raises(ValueError, match=sizes):
+        masks.as_mask(np.ones(mask), *photo)
+
+
 def test_a_mask_of_several_levels_keeps_them() -> None:
     levels = np.array([[0, 64, 128, 255]], np.uint8)
     np.testing.assert_allclose(masks.as_mask(levels, 1, 4), levels / 255, atol=1e-6)

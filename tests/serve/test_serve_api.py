@@ -112,6 +112,24 @@ def test_a_mask_says_where(served: Served) -> None:
     assert (result[5:] == picture[5:]).all()
 
 
+def test_a_mask_of_the_photos_shape_is_scaled_and_another_refused(served: Served) -> None:
+    photo = served.upload(encoded(scene()))
+    mask = np.zeros((30, 40), np.uint8)
+    mask[:, :20] = 255
+    picture, result = (
+        scene(),
+        served.result(served.wait(served.start(photo["id"], mask=encoded(mask))["id"])["id"]),
+    )
+    changed = (result != picture).any(axis=2)
+    assert changed[:, :38].mean() > 0.9
+    assert not changed[:, 42:].any()
+    square = encoded(np.full((60, 60), 255, np.uint8))
+    answer = served.http.post(f"/api/photos/{photo['id']}/jobs", files=parts(mask=square))
+    assert answer.status_code == 422
+    sizes = "The mask has 60 × 60 pixels and the photo 80 × 60"
+    assert answer.json()["error"]["message"].startswith(sizes)
+
+
 def test_a_job_starts_from_the_result_of_another(served: Served) -> None:
     picture = scene()
     photo = served.upload(encoded(picture))

@@ -1,5 +1,6 @@
 """Masks: a picture of any type as a mask, and the connected shadows in it."""
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ Mask = NDArray[np.float32]
 Labels = NDArray[np.int32]
 """(H, W): 0 outside, 1, 2, … for each shadow, from the largest."""
 
+_SLACK = 2
+"""Pixels by which a side may differ, at the smaller of both sizes, for a mask to have the photo's shape."""
 _LABELLED = 1024
 """Longer side of the picture or part in which shadows are told apart: those that touch there are one."""
 _SPECK = 0.0005
@@ -27,17 +30,29 @@ def as_mask(values: NDArray[np.generic], height: int, width: int, invert: bool =
     """(h, w) or (h, w, C) of any type → (height, width) in [0, 1].
 
     `scale_mask` says what the numbers mean. Colours are averaged; the last of two or four channels is the
-    opacity.
+    opacity. A mask of another size is scaled; ValueError if it has another shape.
     """
     if values.ndim not in (2, 3) or 0 in values.shape:
         raise ValueError(f"a mask must be a grey picture, (height, width), not of the shape {values.shape}")
     _check(values)
+    check_shape(values.shape[:2], height, width)
     if values.ndim == 3 and values.shape[2] in (2, 4):
         mask = scale_mask(_average(values[..., :-1])) * scale_mask(values[..., -1])
     else:
         mask = scale_mask(_average(values) if values.ndim == 3 else values)
     mask = resize(mask, height, width, Image.Resampling.BILINEAR).clip(0, 1)
     return 1 - mask if invert else mask
+
+
+def check_shape(size: tuple[int, ...], height: int, width: int) -> None:
+    """Raise ValueError if a mask of this size, (h, w), does not have the shape of the photo."""
+    (rows, columns), large = sorted([(size[0], size[1]), (height, width)], key=prod)
+    missed = abs(rows - columns * large[0] / large[1]), abs(columns - rows * large[1] / large[0])
+    if min(missed) > _SLACK:
+        raise ValueError(
+            f"the mask has {size[1]} × {size[0]} pixels and the photo {width} × {height}: give a mask of the "
+            "photo's shape, at any size"
+        )
 
 
 def label_shadows(mask: Mask, threshold: float = 0.5) -> Labels:

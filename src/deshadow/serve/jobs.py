@@ -132,7 +132,7 @@ def _select(
     the same shadow in each job.
     """
     if request.masked:
-        mask = pictures.decode_mask(job.file("given").read_bytes(), photo.height, photo.width)
+        mask = pictures.decode_grey(job.file("given"))
         labels = _find_labels(networks, job.photo, photo, task)
         return select_painted(mask.astype(np.float32) / np.float32(255), labels)
     if not request.instances and not request.points:

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from deshadow.image.colour import round_to_8_bits
-from deshadow.image.masks import scale_mask
 from deshadow.photo import Photo, read_photo
 from deshadow.photo.formats import is_heif
+from deshadow.photo.inputs import open_mask
 from deshadow.photo.reading import KNOWN
+from deshadow.removal.masks import as_mask
 from deshadow.serve.errors import ApiError
 
 PREVIEW_SIDE = 1600
@@ -34,15 +34,12 @@ def decode_photo(path: Path, name: str, max_pixels: int) -> Photo:
     return photo
 
 
-def decode_mask(data: bytes, height: int, width: int) -> NDArray[np.uint8]:
-    """Decode a mask of any picture format as (H, W), 255 = shadow; it must have the photo's size."""
-    with _api_errors("mask", "The mask"), Image.open(io.BytesIO(data), formats=KNOWN) as picture:
-        if picture.size != (width, height):
-            raise ValueError(
-                f"The mask has {picture.width}×{picture.height} pixels and the photo {width}×{height}: "
-                "draw it on the photo as displayed."
-            )
-        mask = round_to_8_bits(scale_mask(_convert_to_grey(picture)))
+def decode_mask(data: bytes, height: int, width: int, max_pixels: int) -> NDArray[np.uint8]:
+    """Decode a mask of the photo's shape, in any format and size, as (H, W), 255 = shadow."""
+    check_size(data, max_pixels)
+    with _api_errors("mask", "The mask"):
+        (values,) = open_mask(data, name="The mask")
+        mask = to_8_bits(as_mask(values, height, width))
     if not mask.any():
         raise ApiError(422, "mask", "The mask is empty: mark a shadow, or send no mask.")
     return mask
@@ -199,19 +196,13 @@ def _check_pixels(count: int, max_pixels: int) -> None:
         )
 
 
-def _convert_to_grey(picture: Image.Image) -> NDArray[np.uint8]:
-    if picture.mode.startswith(("I", "F")):
-        values = np.asarray(picture, np.float32)
-        return to_8_bits(values / np.float32(max(float(values.max()), 1.0)))
-    return np.asarray(picture.convert("L"))
-
-
 @contextmanager
 def _api_errors(code: str, what: str) -> Iterator[None]:
     """Turn the exceptions of a picture that cannot be read into API errors."""
     try:
         yield
     except ValueError as error:
-        raise ApiError(422, code, " ".join(str(error).split())[:300]) from error
+        text = " ".join(str(error).split())[:300]
+        raise ApiError(422, code, text[:1].upper() + text[1:]) from error
     except (OSError, SyntaxError, Image.DecompressionBombError, EOFError, MemoryError) as error:
         raise ApiError(422, code, f"{what} cannot be read: save it again as PNG or JPEG.") from error

@@ -47,8 +47,8 @@ class SelectionForm(BaseModel):
     mask: Annotated[
         UploadFile | None,
         Field(
-            description="A picture of the photo's size, white where the shadow is. Found shadows that it "
-            "covers by less than a tenth do not change, except for the pixels in the mask."
+            description="A picture of the photo's shape, at any size, white where the shadow is. Found "
+            "shadows that it covers by less than a tenth do not change, except for the pixels in the mask."
         ),
     ] = None
     base: Annotated[

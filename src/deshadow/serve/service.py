@@ -97,7 +97,8 @@ class Service:
         if form.mask is not None:
             data = await form.mask.read()
             async with self._decoding:
-                mask = await asyncio.to_thread(pictures.decode_mask, data, photo.height, photo.width)
+                size = photo.height, photo.width
+                mask = await asyncio.to_thread(pictures.decode_mask, data, *size, self.settings.max_pixels)
                 packed = await asyncio.to_thread(pictures.encode_grey, mask)
             self.store.get_photo(photo.id)  # raises an error if it was deleted meanwhile
             job.bytes += write_private(job.file("given"), packed)

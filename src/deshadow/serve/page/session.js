@@ -266,7 +266,13 @@ export class Session extends EventTarget {
       return this.notes.show("The browser cannot read this mask: use a PNG.", { kind: "trouble" });
     }
     const { width, height } = editing.photo;
-    if (Math.abs(found.width / found.height / (width / height) - 1) > 0.02) {
+    // As in removal/masks.py: at the smaller of both sizes one side may differ by two pixels.
+    const [small, large] = [found, { width, height }].sort((a, b) => a.width * a.height - b.width * b.height);
+    const missed = [
+      small.height - (small.width * large.height) / large.width,
+      small.width - (small.height * large.width) / large.height,
+    ];
+    if (Math.min(...missed.map(Math.abs)) > 2) {
       const sizes = `the mask is ${found.width} × ${found.height}, the photo ${width} × ${height}`;
       return this.notes.show(`The mask has another shape than the photo: ${sizes}.`, { kind: "trouble" });
     }
