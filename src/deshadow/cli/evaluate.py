@@ -99,7 +99,7 @@ def evaluate(
     ] = None,
 ) -> None:
     """Score shadow removal on a data set as the paper does: in the shadow, outside it, and everywhere."""
-    from deshadow.evaluation import detectors, run
+    from deshadow.evaluation import run
     from deshadow.evaluation.options import Comparison, Outputs
     from deshadow.evaluation.report import table
 
@@ -107,7 +107,7 @@ def evaluate(
     if detection:
         if weights or results or compare:
             raise ValueError("--detection scores the detector alone: compare methods in another run")
-        detectors.print_detection(
+        table.print_detection(
             run.run_detector(folder, detector, outputs, split=split, limit=limit, device=device)
         )
         return

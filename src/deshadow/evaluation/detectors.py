@@ -1,4 +1,4 @@
-"""A detector on a data set: its masks, how well they agree with the true ones, and the table of that."""
+"""A detector on a data set: its masks, how well they agree with the true ones."""
 
 import json
 import time
@@ -8,11 +8,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.table import Table
 
 from deshadow.data.pairs.find import Problem, Sample
-from deshadow.evaluation.report.table import number
 from deshadow.image.resize import PROTOCOL_SIDE, bicubic, nearest
 from deshadow.metrics.detection import Confusion, confusion
 from deshadow.metrics.pooling import mean, none_for_nan
@@ -100,31 +97,6 @@ def format_detection(evaluation: DetectorEvaluation, about: dict[str, Any]) -> s
         "problems": [asdict(problem) for problem in evaluation.problems],
     }
     return json.dumps(found, indent=1, allow_nan=False) + "\n"
-
-
-def print_detection(evaluation: DetectorEvaluation) -> None:
-    """Print the figures, and the files that were left out."""
-    console, found = Console(highlight=False, soft_wrap=True), summarise(evaluation)
-    table = Table(title="256×256, threshold 0.5", box=None, padding=(0, 1, 0, 0), title_justify="left")
-    columns = {
-        "IoU": number(found["iou"], 3),
-        "IoU per\npicture": number(found["iou_per_picture"], 3),
-        "BER\n(%)": number(found["balanced_error_rate"]),
-        "false neg.\n(%)": number(found["false_negative_rate"]),
-        "false pos.\n(%)": number(found["false_positive_rate"]),
-        "params\n(M)": f"{evaluation.parameters / 1e6:.2f}",
-        "time\n(s)": number(found["seconds_per_picture"], 3),
-    }
-    for heading in columns:
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_row(*columns.values())
-    console.print(table)
-    console.print()
-    count = len(evaluation.pictures)
-    left_out = f", {len(evaluation.problems):,} left out" if evaluation.problems else ""
-    console.print(f"{count:,} picture{'s' * (count != 1)}{left_out}")
-    for problem in evaluation.problems:
-        console.print(f"problem: {problem}", markup=False)
 
 
 def _rates(pixels: Confusion) -> dict[str, float]:

@@ -10,7 +10,7 @@ from deshadow.evaluation.published import PUBLISHED_TABLES, Published, Row, impo
 from deshadow.evaluation.record import median_seconds, scores_of
 from deshadow.evaluation.report.gallery import MOST_ERROR, RAMP, data_uri, error_map
 from deshadow.evaluation.report.scatter import scatter
-from deshadow.evaluation.report.table import TITLES, count_line, millions, number
+from deshadow.evaluation.report.words import TITLES, count_line, millions, number
 from deshadow.metrics.pooling import headline, pool
 from deshadow.metrics.scores import REGIONS
 

@@ -1,17 +1,16 @@
 """An evaluation as tables for the terminal."""
 
-import math
 from collections.abc import Sequence
 
 from rich.console import Console
 from rich.table import Table
 
+from deshadow.evaluation.detectors import DetectorEvaluation, summarise
 from deshadow.evaluation.protocol import Evaluation
-from deshadow.evaluation.record import count_unusual, median_seconds, scores_of
+from deshadow.evaluation.record import median_seconds, scores_of
+from deshadow.evaluation.report.words import TITLES, count_line, millions, number
 from deshadow.metrics.pooling import headline, pool
 from deshadow.metrics.scores import REGIONS
-
-TITLES = {"shadow": "shadow", "non_shadow": "non-shadow", "all": "all"}
 
 
 def print_tables(evaluations: Sequence[Evaluation]) -> None:
@@ -79,28 +78,26 @@ def cost_table(evaluations: Sequence[Evaluation]) -> Table:
     return table
 
 
-def count_line(evaluation: Evaluation) -> str:
-    """The counts that are not zero, in words."""
-    words = {
-        "empty_masks": "with an empty mask",
-        "full_masks": "with a full mask",
-        "grey": "without colour",
-        "resized_results": "whose result had another size",
-        "problems": "left out",
+def print_detection(evaluation: DetectorEvaluation) -> None:
+    """Print the figures, and the files that were left out."""
+    console, found = Console(highlight=False, soft_wrap=True), summarise(evaluation)
+    table = Table(title="256×256, threshold 0.5", box=None, padding=(0, 1, 0, 0), title_justify="left")
+    columns = {
+        "IoU": number(found["iou"], 3),
+        "IoU per\npicture": number(found["iou_per_picture"], 3),
+        "BER\n(%)": number(found["balanced_error_rate"]),
+        "false neg.\n(%)": number(found["false_negative_rate"]),
+        "false pos.\n(%)": number(found["false_positive_rate"]),
+        "params\n(M)": f"{evaluation.parameters / 1e6:.2f}",
+        "time\n(s)": number(found["seconds_per_picture"], 3),
     }
-    found, pictures = count_unusual(evaluation), len(evaluation.pictures)
-    if found["resized_results"] == pictures:
-        del found["resized_results"]  # so works the method: not worth mentioning
-    parts = [f"{count:,} {words[name]}" for name, count in found.items() if count]
-    return ", ".join([f"{pictures:,} picture{'s' * (pictures != 1)}", *parts])
-
-
-def number(value: float | None, digits: int = 2) -> str:
-    """A figure, or a dash where there is none."""
-    return "–" if value is None or math.isnan(value) else f"{value:.{digits}f}"
-
-
-def millions(evaluation: Evaluation) -> str:
-    """The parameters of a method in millions."""
-    parameters = evaluation.method.parameters
-    return "–" if parameters is None else f"{parameters / 1e6:.2f}" if parameters else "0"
+    for heading in columns:
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_row(*columns.values())
+    console.print(table)
+    console.print()
+    count = len(evaluation.pictures)
+    left_out = f", {len(evaluation.problems):,} left out" if evaluation.problems else ""
+    console.print(f"{count:,} picture{'s' * (count != 1)}{left_out}")
+    for problem in evaluation.problems:
+        console.print(f"problem: {problem}", markup=False)
