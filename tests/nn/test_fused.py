@@ -1,6 +1,7 @@
 """The kernels against torch: on a GPU, or interpreted where Triton is installed without one."""
 
 import os
+from typing import Literal
 
 import pytest
 import torch
@@ -17,6 +18,13 @@ from deshadow.nn import blocks, fused  # noqa: E402
 
 def same(found: Tensor, expected: Tensor) -> None:
     torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-3)
+
+
+def same_gradients(found: Tensor, expected: Tensor, *inputs: Tensor) -> None:
+    gradient = torch.randn_like(expected)
+    both = (torch.autograd.grad(value, inputs, gradient) for value in (found, expected))
+    for one, other in zip(*both, strict=True):
+        same(one, other)
 
 
 def values(*shape: int) -> Tensor:
@@ -41,11 +49,9 @@ def test_norm(shape: tuple[int, int, int, int, int], modulated: bool, offset: bo
     expected = F.silu(expected) if activation else expected
     found = fused.norm(x, weight, bias, modulation, moved, groups, 1e-5, activation)
     same(found, expected)
-    inputs = [each for each in (x, weight, bias, modulation, moved) if each is not None]
-    gradient = torch.randn_like(expected)
-    both = (torch.autograd.grad(value, inputs, gradient) for value in (found, expected))
-    for one, other in zip(*both, strict=True):
-        same(one, other)
+    same_gradients(
+        found, expected, x, weight, bias, *(each for each in (modulation, moved) if each is not None)
+    )
 
 
 def test_total() -> None:
@@ -53,10 +59,7 @@ def test_total() -> None:
     x, h, bias = values(2, 12, 5, 6), values(2, 12, 5, 6), values(12)
     expected, found = x + h + bias[:, None, None], fused.total(x, h, bias)
     same(found, expected)
-    gradient = torch.randn_like(expected)
-    both = (torch.autograd.grad(value, [x, h, bias], gradient) for value in (found, expected))
-    for one, other in zip(*both, strict=True):
-        same(one, other)
+    same_gradients(found, expected, x, h, bias)
 
 
 @pytest.mark.parametrize("outputs", [8, 12])
@@ -76,3 +79,23 @@ def test_a_block_gives_the_same_either_way(outputs: int, monkeypatch: pytest.Mon
         both.append([found, *torch.autograd.grad(found.square().mean(), inputs)])
     for one, other in zip(*both, strict=True):
         same(other, one)
+
+
+@pytest.mark.parametrize("shape", [(2, 32, 8, 16), (3, 14, 4, 6), (1, 160, 2, 4)])
+@pytest.mark.parametrize("way", ["down", "up"])
+def test_resample(shape: tuple[int, int, int, int], way: Literal["down", "up"]) -> None:
+    torch.manual_seed(0)
+    x = values(*shape)
+    found = fused.halve(x) if way == "down" else fused.double(x)
+    expected = F.avg_pool2d(x, 2) if way == "down" else F.interpolate(x, scale_factor=2.0)
+    same(found, expected)
+    same_gradients(found, expected, x)
+
+
+@pytest.mark.parametrize("channels", [(32, 32), (14, 160), (130, 6)])
+def test_join(channels: tuple[int, int]) -> None:
+    torch.manual_seed(0)
+    x, skip = (values(2, each, 5, 3) for each in channels)
+    found, expected = fused.join(x, skip), torch.cat([x, skip], dim=1)
+    same(found, expected)
+    same_gradients(found, expected, x, skip)

@@ -138,3 +138,25 @@ def test_the_norm_adds_an_offset_first() -> None:
     moved = x + offset[:, None, None]
     torch.testing.assert_close(norm(x, modulation, offset), norm(moved, modulation))
     assert not torch.allclose(norm(moved), norm(x))
+
+
+def test_the_bypass_carries_the_level_of_a_picture_past_the_norms() -> None:
+    torch.manual_seed(0)
+    picture = torch.randn(1, 3, 16, 16)
+    for bypass in (False, True):
+        unet = UNet(replace(SMALL, bypass=bypass), 3, 3)
+        torch.nn.init.zeros_(unet.stem.bias)
+        if unet.bypass is not None:
+            torch.nn.init.eye_(unet.bypass.weight[:, :, 0, 0])
+        # A network of norms alone gives the same for a picture of ten times the contrast.
+        change = (unet(10 * picture) - unet(picture)).abs().mean()
+        assert change < 0.1 or bypass
+        assert change > 1 or not bypass
+
+
+def test_a_new_bypass_changes_nothing() -> None:
+    torch.manual_seed(0)
+    unet = UNet(replace(SMALL, bypass=True), 3, 3)
+    picture = torch.randn(1, 3, 16, 16)
+    output, unet.bypass = unet(picture), None
+    assert torch.equal(output, unet(picture))

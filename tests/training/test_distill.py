@@ -51,7 +51,9 @@ def options(teacher: str, out: Path, *more: str) -> Distillation:
 def batch() -> Batch:
     generator = torch.Generator().manual_seed(0)
     picture, clean, noise = torch.randn(3, 3, 3, 16, 16, generator=generator)
-    return Batch(picture, torch.ones(3, 1, 16, 16), clean, noise, torch.tensor([1, 400, 1000]))
+    return Batch(
+        picture, torch.ones(3, 1, 16, 16), clean, noise, torch.tensor([1, 400, 1000]), torch.zeros(3) > 0
+    )
 
 
 def begin(student: LFGDiffusion) -> State:

@@ -433,7 +433,7 @@ def test_a_run_is_not_begun_over_another(tmp_path: Path) -> None:
 def test_training_imports_nothing_beyond_torch_numpy_pillow_and_safetensors() -> None:
     code = """
 import sys
-import torch, numpy, PIL.Image, PIL.ImageOps, safetensors.numpy, torch.nn.parallel
+import torch, numpy.random, PIL.Image, PIL.ImageOps, safetensors.numpy, torch.nn.parallel
 before = {name.partition(".")[0] for name in sys.modules} | set(sys.stdlib_module_names)
 import deshadow.training.__main__
 print(sorted({name.partition(".")[0] for name in sys.modules} - before - {"PIL"}))

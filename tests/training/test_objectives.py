@@ -17,7 +17,9 @@ CONFIG = ModelConfig(SMALL, SMALL, predicts="noise")
 def batch(seed: int = 0) -> Batch:
     generator = torch.Generator().manual_seed(seed)
     picture, clean, noise = torch.randn(3, 2, 3, 16, 16, generator=generator)
-    return Batch(picture, torch.ones(2, 1, 16, 16), clean, noise, torch.tensor([100, 800]))
+    return Batch(
+        picture, torch.ones(2, 1, 16, 16), clean, noise, torch.tensor([100, 800]), torch.zeros(2) > 0
+    )
 
 
 def noisy_pictures(images: Batch) -> torch.Tensor:
@@ -98,6 +100,17 @@ def test_stage_one_does_not_depend_on_the_shadow_picture() -> None:
     assert criterion.pretraining_loss(images).total == criterion.pretraining_loss(other).total
     literal = Criterion(model, Objective(blind=False)).pretraining_loss(images)
     assert literal.total != criterion.pretraining_loss(images).total
+
+
+def test_a_hidden_picture_reaches_the_encoder_and_not_the_denoiser() -> None:
+    model, images = random_model(CONFIG), batch()._replace(hidden=torch.tensor([True, False]))
+    seen = []
+    model.register_forward_pre_hook(lambda _, inputs: seen.append(inputs))
+    Criterion(model, Objective(invariant=0)).joint_loss(images)
+    picture, guidance = seen[0][2], seen[0][4]
+    assert not picture[0].any()
+    assert torch.equal(picture[1], images.picture[1])
+    assert torch.equal(guidance, model.encode(images.picture, images.mask))
 
 
 @pytest.mark.parametrize("fusion", ["vector", "map"])

@@ -59,7 +59,7 @@ def test_a_command_has_the_options_that_mean_something_to_it() -> None:
     train, ablate, distill = (set(list_arguments(each.options)) for each in COMMANDS.values())
     assert train - ablate == {"resume"}
     assert ablate - train == {"rows", "noise_steps"}
-    stages = {"pretrain", "blind", "invariant", "invariant_target"}
+    stages = {"pretrain", "blind", "hide_picture", "invariant", "invariant_target"}
     assert train - distill == {*stages, "lag", "val_steps", "val_anchor"}
     steps = {"teacher_steps", "student_steps", "compare_steps"}
     assert distill - train == {"teacher", *steps, "truth", "latent", "anchor"}
@@ -106,6 +106,7 @@ def test_the_recipe_paper_is_the_paper_to_the_letter() -> None:
         "final": 0.0,
         "pretrain": 0.5,
         "blind": False,
+        "hide_picture": 0.0,
         "invariant": 1.0,
         "invariant_target": "joint",
         "lag": 0,

@@ -153,6 +153,14 @@ class Attention(nn.Module):
         return add_residual(x, None, found.transpose(1, 2).reshape(b, c, h, w), self.out)
 
 
+def join(x: Tensor, skip: Tensor) -> Tensor:
+    """(B, C, h, w) and (B, D, h, w) → (B, C + D, h, w)."""
+    if kernels := find_kernels(x):
+        joined: Tensor = kernels.join(x, skip)
+        return joined
+    return torch.cat([x, skip], dim=1)
+
+
 def zero_init(conv: nn.Conv2d) -> nn.Conv2d:
     """A convolution that starts as zero, so that its block starts as the identity."""
     nn.init.zeros_(conv.weight)
@@ -163,6 +171,9 @@ def zero_init(conv: nn.Conv2d) -> nn.Conv2d:
 
 def resample(x: Tensor, way: Literal["down", "up"]) -> Tensor:
     """(B, C, h, w) → half the size by averaging, or twice the size by repeating."""
+    if kernels := find_kernels(x):
+        resized: Tensor = kernels.halve(x) if way == "down" else kernels.double(x)
+        return resized
     if way == "down":
         return F.avg_pool2d(x, 2)
     if x.is_cuda:

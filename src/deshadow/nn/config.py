@@ -33,6 +33,9 @@ class UNetShape:
     fold: int = 1
     """Side of the squares of pixels that are folded into channels at the input; 1 is the paper's."""
     dropout: float = 0.0
+    bypass: bool = False
+    """A linear path from the input to the output. Every other path passes a group norm, which removes the
+    brightness and the contrast of the whole picture."""
 
     def __post_init__(self) -> None:
         if self.base < 1 or self.blocks < 1 or self.fold < 1 or not self.multipliers:
@@ -170,24 +173,30 @@ Config = ModelConfig | DetectorConfig
 
 # The paper gives the sum of 82.6 M parameters and the kind of U-Net, not its shape: this one has 82.58 M.
 PAPER_UNET = UNetShape(base=64, multipliers=(1, 2, 2, 4, 4), blocks=3, attention=(3, 4))
-DISTILLED_UNET = UNetShape(base=48, multipliers=(1, 2, 2, 4, 4), blocks=1, attention=(3, 4), fold=2)
+DISTILLED_UNET = UNetShape(
+    base=48, multipliers=(1, 2, 2, 4, 4), blocks=1, attention=(3, 4), fold=2, bypass=True
+)
 
 PRESETS: dict[str, ModelConfig] = {
     "paper": ModelConfig(denoiser=PAPER_UNET, encoder=PAPER_UNET, predicts="noise", latent_range="free"),
     # For the student of a distillation: the paper gives 25.5 M parameters in all, this one has 25.38 M.
     "distilled": ModelConfig(denoiser=DISTILLED_UNET, encoder=DISTILLED_UNET, predicts="relighting"),
     "light": ModelConfig(
-        denoiser=UNetShape(base=32, multipliers=(1, 2, 4, 8), attention=(2, 3), head_channels=32, fold=2),
+        denoiser=UNetShape(
+            base=32, multipliers=(1, 2, 4, 8), attention=(2, 3), head_channels=32, fold=2, bypass=True
+        ),
         encoder=UNetShape(
-            base=32, multipliers=(1, 2, 4, 4), blocks=1, attention=(3,), head_channels=32, fold=2
+            base=32, multipliers=(1, 2, 4, 4), blocks=1, attention=(3,), head_channels=32, fold=2, bypass=True
         ),
         predicts="relighting",
     ),
     "tiny": ModelConfig(
         denoiser=UNetShape(
-            base=16, multipliers=(1, 2, 4), blocks=1, attention=(2,), head_channels=16, fold=2
+            base=16, multipliers=(1, 2, 4), blocks=1, attention=(2,), head_channels=16, fold=2, bypass=True
         ),
-        encoder=UNetShape(base=8, multipliers=(1, 2, 4), blocks=1, attention=(2,), head_channels=8, fold=2),
+        encoder=UNetShape(
+            base=8, multipliers=(1, 2, 4), blocks=1, attention=(2,), head_channels=8, fold=2, bypass=True
+        ),
         predicts="relighting",
     ),
 }

@@ -94,6 +94,8 @@ def unet_cost(shape: UNetShape, inputs: int, outputs: int, embedding: int, heigh
     pixels = (height // shape.fold) * (width // shape.fold)
     first, area = shape.channels(0), shape.fold**2
     total = _conv3(inputs * area, first, pixels) + _norm(first) + _conv3(first, outputs * area, pixels)
+    if shape.bypass:
+        total += _linear(inputs * area, outputs * area, pixels)
     for block in chain(*lay_out_unet(shape)):
         total += block_cost(block, embedding, pixels // 4**block.level)
     return total

@@ -1,9 +1,9 @@
 """The multi-head-attention U-Net that the denoiser and the encoder share (Sec. 3.1 and 3.2)."""
 
-from torch import Tensor, cat, nn
+from torch import Tensor, nn
 from torch.nn import functional as F
 
-from deshadow.nn.blocks import Attention, Modulation, Norm, Residual, zero_init
+from deshadow.nn.blocks import Attention, Modulation, Norm, Residual, join, zero_init
 from deshadow.nn.config import UNetShape
 from deshadow.nn.layout import Block, lay_out_unet
 
@@ -34,10 +34,12 @@ class UNet(nn.Module):
         self.out = nn.Conv2d(first, outputs * area, 3, padding=1)
         if starts_at_zero:
             zero_init(self.out)
+        self.bypass = zero_init(nn.Conv2d(inputs * area, outputs * area, 1)) if shape.bypass else None
 
     def forward(self, x: Tensor, modulation: Modulation = Modulation()) -> Tensor:  # noqa: B008 (immutable)
         """Fold, the blocks down with their skips, the middle, the blocks up that join the skips, unfold."""
-        h = self.stem(F.pixel_unshuffle(x, self.fold))
+        folded = F.pixel_unshuffle(x, self.fold)
+        h = self.stem(folded)
         skips = [h]
         for block in self.down:
             h = block(h, modulation)
@@ -45,8 +47,11 @@ class UNet(nn.Module):
         for block in self.middle:
             h = block(h, modulation)
         for block in self.up:
-            h = block(cat([h, skips.pop()], dim=1) if block.joins else h, modulation)
-        return F.pixel_shuffle(self.out(self.norm(h)), self.fold)
+            h = block(join(h, skips.pop()) if block.joins else h, modulation)
+        output = self.out(self.norm(h))
+        if self.bypass is not None:
+            output = output + self.bypass(folded)
+        return F.pixel_shuffle(output, self.fold)
 
 
 class UNetBlock(nn.Module):

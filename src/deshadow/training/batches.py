@@ -61,6 +61,8 @@ class Source:
     final: float
     augmentation: Augmentation
     """How real pairs are varied, and backgrounds before shadows fall on them."""
+    hidden: float
+    """Share of the pictures that are hidden from the denoiser in stage two."""
     degraded: float
     """Share of the masks that are degraded, as those of people and detectors are; the others are dilated."""
     device: torch.device
@@ -72,6 +74,7 @@ class Source:
             timesteps=options.network.timesteps,
             final=options.objective.final,
             augmentation=make_augmentation(options.augmentation),
+            hidden=options.objective.hide_picture,
             degraded=options.augmentation.degraded_masks,
         )
 
@@ -90,6 +93,7 @@ class Source:
             clean.contiguous(),
             draws.normal("diffusion/noise", *picture.shape[1:]),
             self.times(draws),
+            draws.chance("picture/hidden", of=self.hidden),
         )
 
     def times(self, draws: Draws) -> Tensor:
@@ -159,6 +163,7 @@ def open_source(
         options.network.timesteps,
         options.objective.final,
         make_augmentation(options.augmentation),
+        options.objective.hide_picture,
         options.augmentation.degraded_masks,
         device,
     )

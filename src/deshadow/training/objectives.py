@@ -27,6 +27,8 @@ class Batch(NamedTuple):
     noise: Tensor
     t: Tensor
     """(B,) int64, from 1 to T."""
+    hidden: Tensor
+    """(B,) bool: whether the denoiser does not see the picture in stage two."""
 
 
 class Losses(NamedTuple):
@@ -63,7 +65,8 @@ class Criterion(nn.Module):
     def joint_loss(self, batch: Batch) -> Losses:
         """Eq. 11: the simple loss under the guidance of E(x, m), plus the invariant loss."""
         guidance = self.model.encode(batch.picture, batch.mask)
-        denoiser = self.simple_loss(batch, batch.picture, guidance)
+        seen = batch.picture * ~batch.hidden[:, None, None, None]
+        denoiser = self.simple_loss(batch, seen, guidance)
         encoder = self.encoder_loss(batch, guidance)
         return Losses(denoiser + encoder, denoiser, encoder)
 

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 from torch.nn import Parameter
-from torch.nn import functional as F
 
 from deshadow.nn.unet import UNet
 
@@ -47,21 +46,16 @@ class Muon(torch.optim.AdamW):
 
 
 def orthogonalise(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Each tensor as a matrix of its first axis by all others, made orthogonal.
-
-    Matrices of similar sizes are padded with zeros, which changes nothing, and computed together.
-    """
+    """Each tensor as a matrix of its first axis by all others, made orthogonal."""
     matrices = [each.flatten(1) for each in tensors]
-    wide = [each.mT if len(each) > each.shape[1] else each for each in matrices]
-    together: dict[tuple[int, ...], list[int]] = {}
-    for place, each in enumerate(wide):
-        together.setdefault(tuple(1 << (length - 1).bit_length() for length in each.shape), []).append(place)
+    together: dict[torch.Size, list[int]] = {}
+    for place, each in enumerate(matrices):
+        together.setdefault(each.shape, []).append(place)
     for (height, width), places in together.items():
-        filled = [F.pad(wide[k], (0, width - wide[k].shape[1], 0, height - len(wide[k]))) for k in places]
-        for place, found in zip(places, orthogonalise_batch(torch.stack(filled)), strict=True):
-            rows, columns = wide[place].shape
-            part = found[:rows, :columns]
-            matrices[place] = part.mT if wide[place].shape != matrices[place].shape else part
+        stack = torch.stack([matrices[place] for place in places])
+        found = orthogonalise_batch(stack.mT).mT if height > width else orthogonalise_batch(stack)
+        for place, matrix in zip(places, found, strict=True):
+            matrices[place] = matrix
     return matrices
 
 
@@ -79,6 +73,7 @@ def orthogonalise_batch(wide: Tensor) -> Tensor:
 
 def inner_matrices(model: nn.Module) -> list[Parameter]:
     """The weights of convolutions and linear layers, but those at the ends of a U-Net."""
-    ends = [end for part in model.modules() if isinstance(part, UNet) for end in (part.stem, part.out)]
+    unets = [part for part in model.modules() if isinstance(part, UNet)]
+    ends = [end for unet in unets for end in (unet.stem, unet.out, unet.bypass) if end is not None]
     outer = {each for end in ends for each in end.parameters()}
     return [each for each in model.parameters() if each.ndim > 1 and each not in outer]

@@ -164,6 +164,9 @@ class Objective(PictureLoss):
     """Share of the run that is stage one, on shadow-free pictures alone (Eq. 12)."""
     blind: bool = True
     """In stage one the denoiser does not see the clean picture, so that it must use the latent."""
+    hide_picture: float = 0.0
+    """Share of the images of stage two whose picture the denoiser does not see, so that it goes on using the
+    latent."""
     invariant: float = 1.0
     """Weight of the invariant loss (Eq. 10); 0 leaves it out."""
     invariant_target: InvariantTarget = "frozen"
@@ -173,7 +176,7 @@ class Objective(PictureLoss):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_shares(self, "pretrain")
+        check_shares(self, "pretrain", "hide_picture")
         check_numbers(self, "invariant")
 
 
