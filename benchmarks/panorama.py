@@ -1,6 +1,6 @@
 """What the parts of long photos are worth: errors of Quick and of the detector, in parts and as a whole.
 
-python benchmarks/panorama.py FOLDER puts pairs of a data set side by side and crops them to long photos.
+python benchmarks/panorama.py FOLDER [SPLIT] puts pairs of a data set side by side and crops them to long photos.
 """
 
 import sys
@@ -19,8 +19,8 @@ COUNT = 8
 Codes = NDArray[np.uint8]
 
 
-def main(folder: str) -> None:
-    pairs, remover, ordinary = find(folder), deshadow.Remover(), parts.LONGEST
+def main(folder: str, split: str | None = None) -> None:
+    pairs, remover, ordinary = find(folder, split), deshadow.Remover(), parts.LONGEST
     for shape in SHAPES:
         for how, longest in (("whole", shape + 1), ("parts", ordinary)):
             parts.LONGEST = longest

@@ -10,6 +10,7 @@ def main() -> None:
 
         run()
     except KeyboardInterrupt:
+        print("deshadow: stopped", file=sys.stderr)  # noqa: T201
         sys.exit(130)
 
 

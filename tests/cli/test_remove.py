@@ -161,7 +161,7 @@ def test_streams(tmp_path: Path, weights: Path) -> None:
     after = read_photo(ended.stdout)
     assert after.format == "PNG"
     assert np.array_equal(after.codes[:, 36:], before[:, 36:])
-    assert b"relit" in ended.stderr
+    assert b"removed shadows from 25 % of the photo" in ended.stderr
     assert names(tmp_path) == ["a.png", "m.png"]
 
 
@@ -187,6 +187,30 @@ def test_one_bad_photo_does_not_keep_the_others(tmp_path: Path, deshadow: Comman
     assert names(tmp_path / "out") == ["a.png", "c.png"]
     states = [entry["state"] for entry in json.loads((tmp_path / "r.json").read_text())["photos"]]
     assert states == ["done", "failed", "done"]
+
+
+def test_several_photos_end_with_a_summary_and_say_what_each_percentage_is(
+    tmp_path: Path, deshadow: Command
+) -> None:
+    for name in ("a.png", "b.png", "c.png"):
+        write_photo(tmp_path / "in" / name)
+        write_mask(tmp_path / "masks" / name)
+    Image.new("L", (56, 40)).save(tmp_path / "masks/b.png")
+    (tmp_path / "in/c.png").write_text("I am no picture")
+    where = ["--mask", tmp_path / "masks", "-o", tmp_path / "out"]
+    ended = deshadow(tmp_path / "in", *where)
+    assert ended.code == 2
+    first, second, last = ended.out.splitlines()
+    assert "a.png: removed shadows from 25 % of the photo (" in first
+    assert " % with the margin around them) in " in first
+    assert "the mask is empty" in second
+    assert last.startswith("3 photos in ")
+    assert last.endswith(" s: 1 done, 1 unchanged, 1 failed")
+    (tmp_path / "in/c.png").unlink()
+    again = deshadow(tmp_path / "in", *where, "--skip-existing").out.splitlines()
+    assert again[-1].endswith(" s: 0 done, 0 unchanged, 0 failed, 2 skipped")
+    alone = deshadow(tmp_path / "in/a.png", *where).out
+    assert alone.count("\n") == 1
 
 
 def test_alone_it_shows_its_help(capsys: pytest.CaptureFixture[str]) -> None:
@@ -303,7 +327,8 @@ def test_an_empty_mask_leaves_the_photo_as_it_is(tmp_path: Path, deshadow: Comma
     Image.new("L", (56, 40)).save(tmp_path / "m.png")
     ended = deshadow(tmp_path / "photo.jpg", "--mask", tmp_path / "m.png")
     assert (ended.code, ended.err) == (0, "")
-    assert "no shadow found" in ended.out
+    assert "the mask is empty, so this is" in ended.out
+    assert "no shadow found" not in ended.out
     assert (tmp_path / "photo.deshadowed.jpg").read_bytes() == (tmp_path / "photo.jpg").read_bytes()
 
 
@@ -379,6 +404,9 @@ def test_what_is_not_there_and_what_is_a_folder(tmp_path: Path, deshadow: Comman
     [
         ["--mode", "slow"],
         ["--steps", "0"],
+        ["--steps", "1.5"],
+        ["--variants", "1.5"],
+        ["--quality", "90.5"],
         ["--strength", "2"],
         ["--sampler", "euler"],
         ["--at", "here"],
@@ -452,5 +480,5 @@ def test_interrupted(stage: str, workers: int, tmp_path: Path, weights: Path) ->
     os.kill(process.pid, signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
-    assert errors == ""
+    assert errors == "deshadow: stopped: 0 of 3 photos are done; --skip-existing continues with the others\n"
     assert names(tmp_path / "in") == ["a.png", "b.png", "c.png"]

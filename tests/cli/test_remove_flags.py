@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from cyclopts import App, Argument, CycloptsError
 
+from deshadow.cli.app import main
 from deshadow.cli.remove import remove
 from deshadow.removal.options import Option, RemovalOptions, list_options
 
@@ -83,6 +84,27 @@ def test_a_choice_is_one_of_those_declared(app: App, option: Option) -> None:
     if option.choices:
         with pytest.raises(CycloptsError, match="Choose from"):
             parse(app, flag_of(option), "other")
+
+
+@pytest.mark.parametrize(
+    "option", [option for option in SHOWN if option.type is int], ids=lambda option: option.name
+)
+def test_a_fraction_is_no_whole_number(app: App, option: Option) -> None:
+    with pytest.raises(CycloptsError, match=r"'1\.5' is not a whole number"):
+        parse(app, f"{flag_of(option)}=1.5")
+
+
+def test_the_help_shows_every_default(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "400")  # so that no line is broken
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    lines = capsys.readouterr().out.splitlines()
+    for option in SHOWN:
+        (line,) = [line for line in lines if f"{flag_of(option)} " in line]
+        shown = not isinstance(option.default, tuple | bool)
+        assert (f"[default: {option.default}]" in line) == shown
 
 
 def test_points_and_numbers_of_shadows(app: App) -> None:

@@ -73,10 +73,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (CycloptsError, ValueError, OSError) as error:
         fail(str(error))
     except KeyboardInterrupt:
-        sys.exit(130)
+        fail("stopped", 130)
 
 
-def fail(message: str) -> None:
-    """Print one line on stderr and exit with code 2."""
+def fail(message: str, code: int = 2) -> None:
+    """Print one line on stderr and exit."""
     print(f"deshadow: {' '.join(message.split())}", file=sys.stderr)  # noqa: T201
-    sys.exit(2)
+    sys.exit(code)

@@ -70,7 +70,8 @@ def find_shadows(
         yield f"{output}: no shadow found, so the mask is black"
     else:
         share = 100 * float((labels > 0).mean())
-        yield f"{output}: {count} shadow{'s' * (count > 1)}, {share:.0f} % of the photo"
+        shadows = "1 shadow" if count == 1 else f"{count} shadows"
+        yield f"{output}: found {shadows} on {share:.0f} % of the photo, without the margin of a removal"
     if overlay is not None:
         write_output(
             overlay, sheets.encode_image(sheets.draw_overlay(seen.pixels, labels), format_of(overlay))

@@ -1,10 +1,25 @@
 """Parameters that several commands have."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+if TYPE_CHECKING:
+    from cyclopts import Token
+
+
+def parse_whole_number(_: Any, tokens: "Sequence[Token]") -> int:
+    """2 from `--steps 2`; ValueError for `--steps 1.5`, which cyclopts would round."""
+    (token,) = tokens
+    try:
+        return int(token.value)
+    except ValueError as error:
+        raise ValueError(f"{token.value!r} is not a whole number") from error
+
+
+WHOLE_NUMBER = Parameter(converter=parse_whole_number, n_tokens=1)
 Flag = Annotated[bool, Parameter(negative=(), show_default=False)]
 Weights = Annotated[
     str, Parameter(help="Networks that remove shadows: name of shipped weights, or a .safetensors file.")

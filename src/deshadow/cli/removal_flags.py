@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter
 
-from deshadow.cli.parameters import Flag
+from deshadow.cli.parameters import WHOLE_NUMBER, Flag, parse_whole_number
 from deshadow.removal.options import Option, RemovalOptions, list_options
 
 if TYPE_CHECKING:
@@ -48,6 +48,8 @@ def _make_flag(option: Option) -> tuple[str, Any, Any]:
         how = {"converter": _parse_points, "n_tokens": 1, "metavar": "X,Y"}
     elif option.name in ("instance", "exclude"):
         how = {"converter": _parse_numbers, "n_tokens": 1, "metavar": "N"}
+    elif option.type is int:
+        how = {"converter": parse_whole_number, "n_tokens": 1}
     how["show_default"] = not isinstance(option.default, tuple | bool)
     group = SHADOWS if option.name in _SELECTING else REMOVAL
     parameter = Parameter(help=help_text, group=group, negative=(), **how)
@@ -70,12 +72,15 @@ Compare = Annotated[
     Parameter(group=FILES, help="Write before and after side by side, too: photo.deshadowed.compare.jpg."),
 ]
 Variants = Annotated[
-    int, Parameter(group=FILES, help="Number of variants, each from its own seed, with a sheet of all.")
+    int,
+    WHOLE_NUMBER,
+    Parameter(group=FILES, help="Number of variants, each from its own seed, with a sheet of all."),
 ]
 Quality = Annotated[
     int | None,
+    WHOLE_NUMBER,
     Parameter(
         group=FILES,
-        help="Quality of JPEG, WebP, AVIF and HEIC, from 1 to 100. Without it a JPEG keeps its quality.",
+        help="Quality of a lossy format, from 1 to 100. Without it a JPEG keeps its quality.",
     ),
 ]

@@ -1,6 +1,7 @@
 """`deshadow PHOTOS`: removes shadows from files. It imports what it needs when it runs."""
 
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from deshadow.cli.parameters import DetectorWeights, Device, Flag, Weights
+from deshadow.cli.parameters import WHOLE_NUMBER, DetectorWeights, Device, Flag, Weights
 from deshadow.cli.removal_flags import (
     FILES,
     NETWORKS,
@@ -65,7 +66,9 @@ def remove(
     ] = None,
     quality: Quality = None,
     workers: Annotated[
-        int, Parameter(group=FILES, help="Number of photos processed at a time. Each needs memory.")
+        int,
+        WHOLE_NUMBER,
+        Parameter(group=FILES, help="Number of photos processed at a time. Each needs memory."),
     ] = 1,
     mask: Annotated[
         Path | None,
@@ -114,6 +117,7 @@ def _process(
     """Process all photos with a progress bar on stderr, print a line for each, and write the report."""
     from rich.console import Console
 
+    from deshadow.cli.messages import describe_stop, summarise
     from deshadow.removal.batch import prepare_outputs, process_batch
     from deshadow.removal.outcomes import format_report
     from deshadow.removal.tasks import STANDARD_STREAM
@@ -126,13 +130,20 @@ def _process(
     taken = report == STANDARD_STREAM or any(task.output is None for task in tasks) or sys.stdout.isatty()
     console = errors if taken else Console(soft_wrap=True)
     outcomes: dict[int, Outcome] = {}
-    with _show_progress(len(tasks), errors) as advance:
-        for index, outcome in process_batch(
-            tasks, request, options, remover, advance, workers, skip_existing
-        ):
-            outcomes[index] = outcome
-            _print_outcome(outcome, console, errors)
+    began = time.monotonic()
+    try:
+        with _show_progress(len(tasks), errors) as advance:
+            for index, outcome in process_batch(
+                tasks, request, options, remover, advance, workers, skip_existing
+            ):
+                outcomes[index] = outcome
+                _print_outcome(outcome, console, errors)
+    except KeyboardInterrupt:
+        _print(errors, f"deshadow: {describe_stop(outcomes.values(), len(tasks))}")
+        sys.exit(130)
     ordered = [outcomes[index] for index in range(len(tasks))]
+    if len(tasks) > 1:
+        _print(console, summarise(ordered, time.monotonic() - began))
     if report:
         text = format_report(ordered, options)
         if report == STANDARD_STREAM:
@@ -160,27 +171,16 @@ def _show_progress(count: int, console: "Console") -> Iterator[Callable[[int, fl
 
 def _print_outcome(outcome: "Outcome", console: "Console", errors: "Console") -> None:
     """Print one line about a photo, and its notes."""
-    from deshadow.photo import format_of
-    from deshadow.removal.tasks import STANDARD_STREAM
+    from deshadow.cli.messages import describe_outcome
 
     for note in outcome.notes:
-        errors.print(f"deshadow: {outcome.photo}: {note}", highlight=False, markup=False)
-    place = outcome.outputs[0] if outcome.outputs else ""
-    match outcome.state:
-        case "failed":
-            named = "" if outcome.error.startswith(outcome.photo) else f"{outcome.photo}: "
-            line = f"deshadow: {named}{' '.join(outcome.error.split())}"
-            errors.print(line, highlight=False, markup=False)
-            return
-        case "skipped":
-            line = f"{place}: exists already, skipped"
-        case "no shadow":
-            line = f"{place}: no shadow found, so this is {outcome.photo} unchanged"
-        case "done":
-            percent = 100 * outcome.touched_share
-            line = f"{place}: {percent:.0f} % of the photo relit in {outcome.seconds:.1f} s"
-            if outcome.compression_loss:
-                kind = format_of(Path(place)) if place != STANDARD_STREAM else outcome.format
-                mean, most = outcome.compression_loss.mean, round(outcome.compression_loss.most)
-                line += f"; {kind} changed the rest by {mean:.2f} of 255 levels on average, {most} at most"
+        _print(errors, f"deshadow: {outcome.photo}: {note}")
+    if outcome.state == "failed":
+        named = "" if outcome.error.startswith(outcome.photo) else f"{outcome.photo}: "
+        _print(errors, f"deshadow: {named}{' '.join(outcome.error.split())}")
+    else:
+        _print(console, describe_outcome(outcome))
+
+
+def _print(console: "Console", line: str) -> None:
     console.print(line, highlight=False, markup=False)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from deshadow.cli.parameters import DetectorWeights, Device, Weights
+from deshadow.cli.parameters import WHOLE_NUMBER, DetectorWeights, Device, Weights
 
 
 def serve(
@@ -12,7 +12,7 @@ def serve(
     host: Annotated[
         str, Parameter(help="Address to listen on. One that other machines can reach needs a token.")
     ] = ("127.0.0.1"),
-    port: Annotated[int, Parameter(help="Port to listen on; 0 takes any free port.")] = 8765,
+    port: Annotated[int, WHOLE_NUMBER, Parameter(help="Port to listen on; 0 takes any free port.")] = 8765,
     no_browser: Annotated[bool, Parameter(negative=(), help="Do not open the browser.")] = False,
     token: Annotated[
         str | None, Parameter(env_var="DESHADOW_TOKEN", help="Secret that every request must contain.")
@@ -23,7 +23,7 @@ def serve(
     max_megapixels: Annotated[float, Parameter(help="Largest photo, in millions of pixels.")] = 50.0,
     max_upload: Annotated[float, Parameter(help="Largest upload, in MiB.")] = 64.0,
     queue: Annotated[
-        int, Parameter(help="Number of tasks that may wait; further requests get status 429.")
+        int, WHOLE_NUMBER, Parameter(help="Number of tasks that may wait; further requests get status 429.")
     ] = 16,
     expire: Annotated[float, Parameter(help="Minutes after its last use until a photo is deleted.")] = 60.0,
 ) -> None:

@@ -16,7 +16,7 @@ from deshadow.photo.writing import written_format
 from deshadow.removal import sheets
 from deshadow.removal.modes import Progress
 from deshadow.removal.options import RemovalOptions
-from deshadow.removal.outcomes import Outcome, measure_compression_loss
+from deshadow.removal.outcomes import Outcome, PhotoState, measure_compression_loss
 from deshadow.removal.remover import RemovalResult, Remover, WeightsError
 from deshadow.removal.tasks import STANDARD_STREAM, PhotoTask
 from deshadow.system.files import silence_stderr, write_output
@@ -101,7 +101,8 @@ def process_photo(
         if found is None:
             copy = data if kind == photo.format else encode_photo(photo, kind, request.quality)
             place = _write(files, task.output, copy)
-            return replace(known, state="no shadow", outputs=(place,), seconds=time.monotonic() - began)
+            state: PhotoState = "no shadow" if mask is None or options.exclude else "empty mask"
+            return replace(known, state=state, outputs=(place,), seconds=time.monotonic() - began)
         result = photo.composite(found.pixels, found.weight)
         encoded = encode_photo(result, kind, request.quality)
         place = _write(files, task.output if request.variants == 1 else variant_path(task, number), encoded)

@@ -101,8 +101,8 @@ class Remover:
     ) -> Selection:
         """Select shadows of (H, W, 3) by `at`, `instance` and `exclude` of the options.
 
-        `mask` (h, w), of any size, is 1 (or 255) in the shadow. Without one the shadows are found. Found
-        shadows that a mask hardly covers are protected.
+        `mask` (h, w), of the picture's shape at any size, is 1 (or 255) in the shadow. Without one the
+        shadows are found. Found shadows that a mask hardly covers are protected.
         """
         height, width = pixels.shape[:2]
         if mask is None:
