@@ -26,6 +26,7 @@ BELOW: dict[str, tuple[str, ...]] = {
     "evaluation": ("data", "runtime", "removal", "nn", "diffusion", "image", "photo", "metrics"),
 }
 """The packages that each package may import, besides itself and `system`."""
+BELOW["cluster"] = ("removal", "runtime", "photo", "image")
 BELOW["serve"] = tuple(BELOW)
 BELOW["cli"] = (*BELOW, "")
 OPTIONAL = {
@@ -37,6 +38,9 @@ OPTIONAL = {
     "matplotlib",
     "fastapi",
     "uvicorn",
+    "ray",
+    "pyarrow",
+    "fsspec",
     "rich",
 }
 """A module that works without these may import, inside a function, another one that needs them."""

@@ -8,6 +8,7 @@ from cyclopts import App, CycloptsError, Group
 
 from deshadow import __version__
 from deshadow.cli.ablate import ablate
+from deshadow.cli.batch import batch
 from deshadow.cli.collapse import collapse
 from deshadow.cli.compress import compress
 from deshadow.cli.curves import curves
@@ -40,7 +41,7 @@ _PHOTOS = Group("Commands for photos", sort_key=-2)
 _RESEARCH = Group("Research", sort_key=-1)
 _OTHER = Group("Other", sort_key=5)
 _Command = Callable[..., None]
-_FOR_PHOTOS: Sequence[_Command] = (detect, serve, doctor)
+_FOR_PHOTOS: Sequence[_Command] = (batch, detect, serve, doctor)
 _FOR_RESEARCH: Sequence[_Command] = (
     *(synth, train, curves, ablate, distill, tables),
     *(latent, collapse, evaluate, models, compress, export),

@@ -27,6 +27,7 @@ _EXTRAS = {
     },
     "heif": {"pillow-heif": "pillow_heif"},
     "raw": {"rawpy": "rawpy"},
+    "cluster": {"ray": "ray", "pyarrow": "pyarrow", "fsspec": "fsspec"},
 }
 """The packages of each extra, and the modules that they install."""
 _SIDE, _TRIALS = 256, 3
@@ -86,6 +87,7 @@ def _formats() -> Rows:
         if name in ("AVIF", "WEBP") and not features.check(name.lower()):
             state = "not in this build of Pillow: pip install --upgrade pillow"
         yield name, state
+    yield "GIF", "first frame read, written as PNG"
     raw = find_spec("rawpy") is not None
     yield "camera raw", "read, written as 16-bit TIFF" if raw else f"not read: {_hint('raw')}"
 

@@ -1,10 +1,15 @@
 """The formats of photos: their endings, their first bytes, and what they can hold."""
 
 import struct
+from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
+from importlib.util import find_spec
+from pathlib import Path, PurePath
+
+from PIL import features
 
 from deshadow.photo.exif import find_entries
+from deshadow.system.extras import require
 
 RAW_ENDINGS = frozenset(
     {".3fr", ".arw", ".cr2", ".cr3", ".crw", ".dcr", ".dng", ".erf", ".fff", ".iiq", ".kdc", ".mef", ".mos"}
@@ -41,20 +46,55 @@ FORMATS = {
     )
 }
 ENDINGS = {ending: each.name for each in FORMATS.values() for ending in each.endings}
-READABLE = frozenset(ENDINGS) | RAW_ENDINGS
+WRITTEN_AS = {"RAW": "TIFF", "GIF": "PNG"}
+"""Formats that are only read, and the format in which their results are written."""
+GIF_ENDINGS = frozenset({".gif"})
+READABLE = frozenset(ENDINGS) | RAW_ENDINGS | GIF_ENDINGS
+_TITLES = {"WEBP": "WebP", "HEIF": "HEIC", "RAW": "camera raw"}
 
 _DNG_VERSION, _KIND, _INNER = 50706, 254, 330
 _HEIF_BRANDS = frozenset({b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"})
 _RAW_BEGINNINGS = (b"FUJIFILMCCD-RAW", b"IIRO", b"IIRS", b"MMOR", b"IIU\0", b"FOVb", b"\0MRM")
 
 
-def format_of(path: Path) -> str:
-    """The format of a file by its ending; ValueError lists the endings that can be written."""
+def format_of(path: PurePath) -> str:
+    """The format of a file to write, by its ending; ValueError says which endings can be written."""
     name = ENDINGS.get(path.suffix.lower())
-    if name is None:
-        known = ", ".join(each.endings[0] for each in FORMATS.values())
-        raise ValueError(f"{path}: unknown file ending; use one of {known}")
+    if name == "HEIF":
+        require("heif", "pillow_heif")
+    if name is None or not is_installed(name):
+        known = ", ".join(each.endings[0] for each in FORMATS.values() if is_installed(each.name))
+        raise ValueError(f"{path}: a file cannot be written with this ending; use one of {known}")
     return name
+
+
+def is_installed(name: str) -> bool:
+    """Whether this installation can read photos of a format."""
+    match name:
+        case "HEIF":
+            return find_spec("pillow_heif") is not None
+        case "RAW":
+            return find_spec("rawpy") is not None
+        case "AVIF" | "WEBP":
+            return bool(features.check(name.lower()))
+    return True
+
+
+def name_readable() -> str:
+    """The formats that this installation reads, as in "JPEG, PNG or GIF"."""
+    *names, last = [_TITLES.get(name, name) for name in _list_readable()]
+    return f"{', '.join(names)} or {last}"
+
+
+def list_readable_endings() -> list[str]:
+    """The endings of the photos that this installation reads."""
+    own: dict[str, Iterable[str]] = {name: each.endings for name, each in FORMATS.items()}
+    own |= {"GIF": GIF_ENDINGS, "RAW": RAW_ENDINGS}
+    return sorted(ending for name in _list_readable() for ending in own[name])
+
+
+def _list_readable() -> list[str]:
+    return [name for name in (*FORMATS, "GIF", "RAW") if is_installed(name)]
 
 
 def is_heif(data: bytes) -> bool:

@@ -42,27 +42,30 @@ class PhotoRequest:
 
 
 class Files(Protocol):
-    """Where photos and masks are read, and results are written."""
+    """Where photos and masks are read, and results are written; no path stands for a stream."""
 
-    def read(self, path: PurePath) -> bytes:
+    def read(self, path: PurePath | None) -> bytes:
         """The bytes of a file."""
         ...
 
-    def write(self, path: PurePath, data: bytes) -> None:
+    def write(self, path: PurePath | None, data: bytes) -> None:
         """Write a file completely or not at all; ValueError says why it cannot be written."""
         ...
 
 
 class LocalFiles:
-    """The files of this machine."""
+    """The files of this machine, and its standard input and output."""
 
-    def read(self, path: PurePath) -> bytes:
-        """The bytes of a file."""
-        return Path(path).read_bytes()
+    def read(self, path: PurePath | None) -> bytes:
+        """The bytes of a file, or of standard input."""
+        return Path(path).read_bytes() if path else sys.stdin.buffer.read()
 
-    def write(self, path: PurePath, data: bytes) -> None:
-        """Write a file completely or not at all."""
-        write_output(Path(path), data)
+    def write(self, path: PurePath | None, data: bytes) -> None:
+        """Write a file completely or not at all, or to standard output."""
+        if path is None:
+            write_out(data)
+        else:
+            write_output(Path(path), data)
 
 
 def process_photo(
@@ -80,7 +83,7 @@ def process_photo(
     thread uses standard error.
     """
     began = time.monotonic()
-    data = files.read(task.photo) if task.photo else sys.stdin.buffer.read()
+    data = files.read(task.photo)
     with silence_stderr(one_thread):  # libtiff prints messages of its own
         photo = read_photo(data, task.name)
         mask = None if task.mask is None else open_mask(files.read(task.mask), name=str(task.mask))[0]
@@ -191,9 +194,6 @@ def _write_extras(
 
 
 def _write(files: Files, place: PurePath | None, data: bytes) -> str:
-    """Write to a file, completely or not at all, or to standard output; returns its name."""
-    if place is None:
-        write_out(data)
-        return STANDARD_STREAM
+    """Write a file, or to standard output; returns its name."""
     files.write(place, data)
-    return str(place)
+    return str(place) if place else STANDARD_STREAM

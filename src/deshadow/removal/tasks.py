@@ -2,11 +2,19 @@
 
 import glob
 import os
-from collections.abc import Iterator, Sequence
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from deshadow.photo.formats import ENDINGS, RAW_ENDINGS, READABLE, format_of
+from deshadow.photo.formats import (
+    ENDINGS,
+    GIF_ENDINGS,
+    RAW_ENDINGS,
+    READABLE,
+    format_of,
+    list_readable_endings,
+)
 
 MARK = ".deshadowed"
 """What the name of a result contains."""
@@ -58,7 +66,7 @@ def plan_tasks(
             "only results of deshadow were found, which are skipped: rename one to use it as input"
         )
     if not fresh:
-        endings = ", ".join(sorted(ENDINGS))
+        endings = ", ".join(list_readable_endings())
         raise ValueError(f"no photos found in {', '.join(photos)}: the name of a photo ends in {endings}")
     outputs = _place_outputs(fresh, output, folders=any(Path(given).is_dir() for given in photos))
     tasks = [_add_mask(each, place, mask) for each, place in zip(fresh, outputs, strict=True)]
@@ -66,7 +74,7 @@ def plan_tasks(
     return tasks
 
 
-def is_result(path: Path) -> bool:
+def is_result(path: PurePath) -> bool:
     """Whether the name is that of a result, which is not used as input."""
     return f"{MARK}." in path.name
 
@@ -94,8 +102,16 @@ def make_folder(folder: Path) -> None:
     except OSError as error:
         reason = error.strerror or str(error)
         raise ValueError(f"{folder} cannot be created ({reason}): choose another folder with -o") from error
-    if not os.access(folder, os.W_OK):
-        raise ValueError(f"{folder} cannot be written to: choose another folder with -o")
+    # Some folders, such as /proc, refuse new files although their permissions allow them.
+    probe = folder / f".{uuid.uuid4().hex}.part"
+    try:
+        probe.touch(exist_ok=False)
+        probe.unlink()
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ValueError(
+            f"{folder} cannot be written to ({reason}): choose another folder with -o"
+        ) from error
 
 
 def _find(given: str, recursive: bool) -> Iterator[FoundPhoto]:
@@ -156,7 +172,9 @@ def _place_outputs(found: Sequence[FoundPhoto], output: str | None, folders: boo
 
 
 def choose_ending(path: PurePath) -> str:
-    """The ending of the result: that of the photo, or .tif for a format that cannot be written."""
+    """The ending of the result: that of the photo, or of a format that can be written."""
+    if path.suffix.lower() in GIF_ENDINGS:
+        return ".png"
     return ".tif" if path.suffix.lower() in RAW_ENDINGS or path.suffix.lower() not in ENDINGS else path.suffix
 
 
@@ -167,17 +185,25 @@ def _add_mask(found: FoundPhoto, place: Path | None, mask: Path | None) -> Photo
         return PhotoTask(found.path, place, mask)
     if not mask.is_dir():
         raise ValueError(f"--mask {mask}: file not found")
-    for folder in dict.fromkeys((mask / found.relative.parent, mask)):
-        same = [path for path in sorted(folder.glob("*")) if path.is_file() and path.stem == found.path.stem]
-        named = [path for path in same if path.name == found.path.name] or same
+    folders = dict.fromkeys((mask / found.relative.parent, mask))
+    files = ([path for path in sorted(folder.glob("*")) if path.is_file()] for folder in folders)
+    chosen, problem = choose_mask(found.path, files, str(mask))
+    return PhotoTask(found.path, place, chosen, problem)
+
+
+def choose_mask(
+    photo: PurePath, folders: Iterable[Sequence[PurePath]], where: str
+) -> tuple[PurePath | None, str]:
+    """The mask of a photo by its name, from the first folder that has one, or the problem with it."""
+    for files in folders:
+        same = [path for path in files if path.stem == photo.stem]
+        named = [path for path in same if path.name == photo.name] or same
         if len(named) == 1:
-            return PhotoTask(found.path, place, named[0])
+            return named[0], ""
         if named:
             names = ", ".join(path.name for path in named)
-            problem = f"{mask} has several masks for this photo ({names}): keep one of them"
-            return PhotoTask(found.path, place, problem=problem)
-    problem = f"{mask} has no mask for this photo: add one named {found.path.stem}.png"
-    return PhotoTask(found.path, place, problem=problem)
+            return None, f"{where} has several masks for this photo ({names}): keep one of them"
+    return None, f"{where} has no mask for this photo: add one named {photo.stem}.png"
 
 
 def _identify(path: PurePath) -> tuple[int, int] | None:

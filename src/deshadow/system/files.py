@@ -34,10 +34,13 @@ def silence_stderr(silent: bool = True) -> Iterator[None]:
 
 
 @contextmanager
-def write_atomically(path: Path) -> Iterator[Path]:
-    """Yield a path to write to: it is renamed to `path` at the end, or deleted if an exception is raised."""
+def write_atomically(path: Path, folder: Path | None = None) -> Iterator[Path]:
+    """Yield a path to write to: it is renamed to `path` at the end, or deleted if an exception is raised.
+
+    It is beside `path`, or in another folder of the same file system.
+    """
     # A short name, because the path's own name may already be as long as the file system allows.
-    beside = path.with_name(f".{uuid.uuid4().hex}.part")
+    beside = (folder or path.parent) / f".{uuid.uuid4().hex}.part"
     try:
         yield beside
         with beside.open("rb+") as file:

@@ -1,0 +1,252 @@
+"""`deshadow batch`: removes the shadows of very many photos with Ray, which is imported when it runs."""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Group, Parameter
+
+from deshadow.cli.parameters import DetectorWeights, Device, Flag, Weights
+from deshadow.cli.removal_flags import (
+    FILES,
+    NETWORKS,
+    SHADOWS,
+    Compare,
+    Quality,
+    RemovalFlags,
+    SaveMask,
+    Variants,
+)
+
+if TYPE_CHECKING:
+    from deshadow.cluster.run import Tally
+
+_RUN = Group("The run", sort_key=5)
+_EARLY = 3
+"""Exit code of a run that was ended because too many photos failed."""
+_MINUTE = 60.0
+
+
+def batch(
+    source: Annotated[
+        str | None,
+        Parameter(
+            group=FILES,
+            help="A folder, a bucket or prefix such as s3://archive/2024, a pattern, or a list of addresses "
+            "(.txt, .csv or .parquet).",
+        ),
+    ] = None,
+    *,
+    output: Annotated[
+        str | None,
+        Parameter(
+            alias="-o",
+            group=FILES,
+            help="A folder, bucket or prefix for the results, which have the names of the photos, and for "
+            "the manifest.",
+        ),
+    ] = None,
+    column: Annotated[
+        str | None, Parameter(group=FILES, help="Column of a list with the addresses. Without it the first.")
+    ] = None,
+    save_mask: SaveMask = False,
+    compare: Compare = False,
+    variants: Variants = 1,
+    quality: Quality = None,
+    report: Annotated[
+        str | None,
+        Parameter(
+            group=FILES,
+            help="Print the totals of a manifest instead, and draw a contact sheet of a sample and of failed "
+            "photos: the file of -o, or deshadow-batch.jpg.",
+        ),
+    ] = None,
+    mask: Annotated[
+        str | None,
+        Parameter(
+            group=SHADOWS,
+            help="A picture that is white in the shadow, or a folder of such pictures named like the photos.",
+        ),
+    ] = None,
+    mask_column: Annotated[
+        str | None, Parameter(group=SHADOWS, help="Column of a list with addresses of masks.")
+    ] = None,
+    at_column: Annotated[
+        str | None, Parameter(group=SHADOWS, help='Column of a list with points, as in "120,80 300,40".')
+    ] = None,
+    instance_column: Annotated[
+        str | None, Parameter(group=SHADOWS, help='Column of a list with numbers of shadows, as in "1,2".')
+    ] = None,
+    options: Annotated[RemovalFlags, Parameter(name="*")] = RemovalFlags(),  # noqa: B008 (immutable)
+    weights: Annotated[Weights, Parameter(group=NETWORKS)] = "light",
+    detector: Annotated[DetectorWeights, Parameter(group=NETWORKS)] = "detector",
+    device: Annotated[Device, Parameter(group=NETWORKS)] = "auto",
+    address: Annotated[
+        str | None,
+        Parameter(
+            group=_RUN,
+            help="Ray cluster to run on, such as ray://head:10001 or auto. Without it this machine.",
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None, Parameter(group=_RUN, help="Number of workers. Without it as many as there is room for.")
+    ] = None,
+    threads_per_worker: Annotated[int, Parameter(group=_RUN, help="Processor cores of each worker.")] = 1,
+    gpus_per_worker: Annotated[
+        float | None,
+        Parameter(
+            group=_RUN,
+            help="Share of a GPU of each worker. Without it 0.25 where the cluster has GPUs, else 0.",
+        ),
+    ] = None,
+    memory_per_worker: Annotated[
+        float, Parameter(group=_RUN, help="GiB of memory of each worker; photos that need more fail.")
+    ] = 2.0,
+    max_errors: Annotated[
+        str | None,
+        Parameter(
+            group=_RUN,
+            help="End the run when more photos than this have failed: a number, or a share as in 1%.",
+        ),
+    ] = None,
+    retry_failed: Annotated[
+        Flag, Parameter(group=_RUN, help="Process the photos that have failed once more.")
+    ] = False,
+    overwrite: Annotated[
+        Flag, Parameter(group=_RUN, help="Start anew instead of going on where an earlier run ended.")
+    ] = False,
+    verbose: Annotated[Flag, Parameter(group=_RUN, help="Show what Ray reports.")] = False,
+) -> None:
+    """Remove the shadows of very many photos, on this machine or on a Ray cluster, from and to any storage.
+
+    A run that was stopped goes on when the same command is given again. For one photo or a folder of some
+    hundreds, deshadow PHOTOS is enough and starts sooner; use batch for more photos than one machine can
+    process, for object storage, for lists, or where a long run must be resumable.
+    """
+    from deshadow.system.extras import require
+
+    require("cluster", "ray", "pyarrow", "fsspec")
+    if report is not None:
+        from deshadow.cluster.report import make_report
+
+        print(make_report(report, Path(output or "deshadow-batch.jpg")))  # noqa: T201
+        return
+    if source is None or output is None:
+        raise ValueError("give a source and a destination, as in deshadow batch photos/ -o clean/")
+    terminal = sys.stderr.isatty()
+    with _quieten(verbose) as say:
+        from deshadow.cluster.run import ErrorLimit, run
+        from deshadow.cluster.settings import Job, Networks, Resources
+        from deshadow.cluster.sources import Columns
+        from deshadow.cluster.storage import clean_address
+        from deshadow.removal.options import RemovalOptions
+        from deshadow.removal.process import PhotoRequest
+
+        networks = Networks(weights, detector, device)
+        job = Job(
+            options=RemovalOptions(
+                **{name: getattr(options, name) for name in RemovalOptions.__match_args__}
+            ),
+            request=PhotoRequest(save_mask, compare, variants, quality),
+            networks=networks,
+            resources=Resources(workers, threads_per_worker, gpus_per_worker, memory_per_worker),
+            digests=networks.digests(),
+            roots=tuple(root for root in (source, output, mask) if root),
+            destination=clean_address(output),
+        )
+        limit = None if max_errors is None else ErrorLimit(max_errors)
+        try:
+            tally = run(
+                job,
+                source,
+                mask=mask,
+                columns=Columns(column, mask_column, at_column, instance_column),
+                address=address,
+                overwrite=overwrite,
+                retry_failed=retry_failed,
+                max_errors=limit,
+                report=Reporter(say, terminal),
+            )
+        except KeyboardInterrupt:
+            say("deshadow: stopped; finished photos are kept, and the same command goes on\n")
+            raise
+    _print_summary(tally, job.destination)
+    if tally.early:
+        sys.exit(_EARLY)
+    if tally.failed and limit is None:
+        sys.exit(2)
+
+
+class Reporter:
+    """Shows how a run stands: on a terminal in a line that changes, otherwise in a new line every minute."""
+
+    def __init__(self, say: Callable[[str], None], terminal: bool) -> None:
+        self._say, self._terminal = say, terminal
+        self._last = float("-inf")
+
+    def __call__(self, tally: "Tally") -> None:
+        """Show the tally, unless that was done a moment ago."""
+        now = time.monotonic()
+        if self._terminal:
+            self._say(f"{format_progress(tally, now)}\033[K\r")
+        elif now - self._last >= _MINUTE:
+            self._say(f"{format_progress(tally, now)}\n")
+            self._last = now
+
+
+def format_progress(tally: "Tally", now: float) -> str:
+    """One line: photos done, rate, failures and time left."""
+    finished = tally.earlier + tally.done
+    line = f"{finished:,} of {tally.total:,} photos"
+    if tally.failed:
+        line += f", {tally.failed:,} failed"
+    if not tally.done:
+        return f"{line}; the workers are starting" if finished < tally.total else line
+    rate = tally.done / max(now - tally.planned, 1e-9)
+    left = (tally.total - finished) / rate
+    return f"{line}, {rate:.1f} a second, {format_time(left)} left"
+
+
+def format_time(seconds: float) -> str:
+    """45 s, 12 min, 3.5 h or 2.1 days."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    if seconds < 100 * 60:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"{seconds / 86400:.1f} days"
+
+
+def _print_summary(tally: "Tally", destination: str) -> None:
+    seconds = time.monotonic() - tally.planned
+    finished = tally.earlier + tally.done
+    line = f"{finished:,} of {tally.total:,} photos are finished"
+    line += f", {tally.earlier:,} of them before" if tally.earlier else ""
+    line += f"; {tally.failed:,} failed" if tally.failed else ""
+    line += (
+        f". {tally.done:,} took {format_time(seconds)} with {tally.workers} workers." if tally.done else "."
+    )
+    print(f"{line} The manifest is {destination}/_manifest.")  # noqa: T201
+    if tally.early:
+        print("The run was ended early because more photos failed than --max-errors allows.")  # noqa: T201
+
+
+@contextmanager
+def _quieten(verbose: bool) -> Iterator[Callable[[str], None]]:
+    """Discard what Ray prints on standard error; yields a function that writes there nevertheless."""
+    from deshadow.system.files import silence_stderr
+
+    kept = os.dup(2)
+    try:
+        with silence_stderr(not verbose):
+            yield lambda text: _write_all(kept, text.encode(errors="replace"))
+    finally:
+        os.close(kept)
+
+
+def _write_all(stream: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(stream, data) :]

@@ -1,0 +1,239 @@
+"""A run: plans the photos, has Ray Data process those that are not finished, and counts what happens."""
+
+import contextlib
+import logging
+import os
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+import grpc
+import pyarrow as pa
+import pyarrow.compute
+import ray
+import ray.data
+
+from deshadow.cluster.manifest import Manifest, count
+from deshadow.cluster.settings import GIB, Job, Resources
+from deshadow.cluster.sources import Columns, plan_photos
+from deshadow.cluster.storage import Storage
+from deshadow.cluster.worker import PhotoWorker
+
+_STORE = 128 * 2**20  # bytes of Ray's object store: only addresses and states pass through it
+_ANSWER = 5.0  # seconds in which a cluster must answer
+_BLOCK, _BLOCK_BYTES, _BLOCKS = 16, 64 * 2**20, 20_000
+_ROUNDS = 3
+
+
+@dataclass(slots=True)
+class Tally:
+    """How a run stands."""
+
+    total: int
+    """Photos of the source."""
+    earlier: int
+    """Photos that were finished before this run."""
+    done: int = 0
+    """Photos that this run has finished, failed ones included."""
+    failed: int = 0
+    """Failed photos of all runs."""
+    workers: int = 0
+    planned: float = field(default_factory=time.monotonic)
+    started: float = 0.0
+    """When the first block was finished."""
+    early: bool = False
+    """Whether the run was ended because too many photos failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorLimit:
+    """How many photos may fail until the run is ended; ValueError if it is neither a number nor a share."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        self.limit(1)
+
+    def limit(self, total: int) -> int:
+        """The number of photos that may fail of so many."""
+        with contextlib.suppress(ValueError):
+            if self.text.endswith("%") and 0 <= (share := float(self.text[:-1])) <= 100:
+                return int(total * share / 100)
+            if int(self.text) >= 0:
+                return int(self.text)
+        raise ValueError(f"--max-errors is {self.text!r}: give a number of photos, or a share such as 1%")
+
+
+def run(
+    job: Job,
+    source: str,
+    *,
+    mask: str | None = None,
+    columns: Columns = Columns(),  # noqa: B008 (immutable)
+    address: str | None = None,
+    overwrite: bool = False,
+    retry_failed: bool = False,
+    max_errors: ErrorLimit | None = None,
+    report: Callable[[Tally], None] = lambda _: None,
+) -> Tally:
+    """Remove the shadows of all photos of a source that have no row in the manifest of the destination.
+
+    `report` is called when the photos are known, and after each block of them. ValueError says what is wrong
+    with the source, the destination or the cluster.
+    """
+    storage = Storage(*job.roots)
+    manifest = Manifest(storage, job.destination)
+    plan = plan_photos(storage, source, job.destination, mask, columns)
+    if overwrite:
+        manifest.clear()
+    manifest.check_settings(job.describe())
+    rows = manifest.merge()
+    waiting = _subtract(plan, rows, retry_failed)
+    failed = 0 if retry_failed else count(rows).get("failed", 0)
+    tally = Tally(len(plan), len(plan) - len(waiting), failed=failed)
+    limit = None if max_errors is None else max_errors.limit(len(plan))
+    report(tally)
+    try:
+        if len(waiting):
+            with connect(address):
+                for _ in range(_ROUNDS):
+                    _process(job, waiting, tally, limit, report)
+                    # A worker that was cut off from the cluster may have replaced a part of its successor.
+                    waiting = _subtract(plan, manifest.read(), retry_failed=False)
+                    if tally.early or not len(waiting):
+                        break
+    finally:
+        manifest.remove_temporary()
+        manifest.merge()
+    return tally
+
+
+def _process(
+    job: Job, waiting: pa.Table, tally: Tally, limit: int | None, report: Callable[[Tally], None]
+) -> None:
+    """Process the photos, and count them as blocks are finished."""
+    job = replace(job, networks=job.networks.on_device(share_of_gpu(job.resources)))
+    tally.workers = min(choose_workers(job.resources), len(waiting))
+    out = ray.data.from_arrow(_divide(waiting, tally.workers)).map_batches(
+        PhotoWorker,
+        fn_constructor_args=(job,),
+        batch_size=None,
+        batch_format="pyarrow",
+        **worker_arguments(job.resources, tally.workers),
+    )
+    try:
+        for block in out.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
+            if not tally.started:
+                tally.started = time.monotonic()
+            tally.done += len(block)
+            tally.failed += count(block).get("failed", 0)
+            report(tally)
+            if limit is not None and tally.failed > limit:
+                tally.early = True
+                return
+    except ray.exceptions.RayError as error:
+        cause = getattr(error, "cause", None)
+        reason = str(cause) if isinstance(cause, ValueError) else f"Ray has ended the run: {error}"
+        raise ValueError(reason) from error
+
+
+@contextlib.contextmanager
+def connect(address: str | None = None) -> Iterator[None]:
+    """Ray, on this machine or on the cluster at an address; ValueError if none answers there."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = False
+    if ray.is_initialized():
+        yield
+        return
+    address = address or os.environ.get("RAY_ADDRESS")
+    quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
+    try:
+        if address is None:
+            ray.init("local", include_dashboard=False, object_store_memory=_STORE, **quiet)
+        else:
+            _check_answer(address)
+            ray.init(address, **quiet)
+    except (ConnectionError, RuntimeError, OSError) as error:
+        reason = " ".join(str(error).split())
+        raise ValueError(f"Ray cannot be started ({reason}): check --address") from error
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def choose_workers(resources: Resources) -> int:
+    """The number of workers: as many as the cluster has room for, unless a number is given."""
+    if resources.workers is not None:
+        return resources.workers
+    room = 0
+    for node in ray.nodes():
+        has = node["Resources"] if node["Alive"] else {}
+        fits = [has.get("CPU", 0) // resources.threads, has.get("memory", 0) // (resources.memory * GIB)]
+        gpus = share_of_gpu(resources)
+        room += int(min([*fits, has.get("GPU", 0) // gpus] if gpus else fits))
+    if not room:
+        raise ValueError(
+            f"no machine has room for a worker of {resources.threads} cores and {resources.memory:g} GiB: "
+            "lower --threads-per-worker or --memory-per-worker"
+        )
+    return room
+
+
+def share_of_gpu(resources: Resources) -> float:
+    """The share of a GPU that a worker takes."""
+    if resources.gpus is not None:
+        return resources.gpus
+    return 0.25 if ray.cluster_resources().get("GPU", 0) else 0.0
+
+
+def worker_arguments(resources: Resources, workers: int) -> dict[str, object]:
+    """What `map_batches` is told of the workers."""
+    return {
+        "compute": ray.data.ActorPoolStrategy(size=workers),
+        "num_cpus": resources.threads,
+        "num_gpus": share_of_gpu(resources),
+        "memory": int(resources.memory * GIB),
+    }
+
+
+def _subtract(plan: pa.Table, rows: pa.Table, retry_failed: bool) -> pa.Table:
+    """The photos of the plan without a row, or whose row says that they failed."""
+    if retry_failed:
+        rows = rows.filter(pyarrow.compute.not_equal(rows["status"], "failed"))
+    finished = pyarrow.compute.is_in(plan["source"], rows["source"].combine_chunks())
+    return plan.filter(pyarrow.compute.invert(finished))
+
+
+def _divide(plan: pa.Table, workers: int) -> list[pa.Table]:
+    """Blocks for the workers: small enough to share the work evenly, not more than Ray can keep track of."""
+    most = max(min(_BLOCK, -(-len(plan) // (8 * workers))), -(-len(plan) // _BLOCKS))
+    blocks: list[pa.Table] = []
+    run_name, begin, size = uuid.uuid4().hex[:8], 0, 0
+    sizes = plan["size"].to_pylist()
+    for place, own in enumerate([*sizes, 0]):
+        full = place - begin >= most or (size + own > _BLOCK_BYTES and most <= _BLOCK)
+        if place == len(sizes) or (full and place > begin):
+            rows = plan.slice(begin, place - begin)
+            name = pa.array([f"{run_name}-{len(blocks):06d}"] * len(rows))
+            blocks.append(rows.append_column("block", name))
+            begin, size = place, 0
+        size += own
+    return blocks
+
+
+def _check_answer(address: str) -> None:
+    """Raise ValueError if no server of Ray answers at a host and port: Ray itself would wait for minutes."""
+    place = address.rpartition("://")[2]
+    if ":" not in place or os.environ.get("RAY_USE_TLS", "0") != "0":
+        return  # auto, local and the like; or a server that answers only to Ray's certificates
+    with grpc.insecure_channel(place) as channel:
+        try:
+            grpc.channel_ready_future(channel).result(timeout=_ANSWER)
+        except grpc.FutureTimeoutError as error:
+            raise ValueError(
+                f"no Ray cluster answers at {address} within {_ANSWER:.0f} s: check --address"
+            ) from error
