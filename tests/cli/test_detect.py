@@ -40,9 +40,7 @@ def test_the_mask_is_white_in_the_shadows_and_the_overlay_numbers_them(
         main(["detect", str(photo), "-o", str(mask), "--overlay", str(overlay)])
     assert not end.value.code
     printed = capsys.readouterr().out.splitlines()
-    assert (
-        printed[0] == f"{mask}: found 2 shadows on 28 % of the photo, without the margin of a removal"
-    )
+    assert printed[0] == f"{mask}: found 2 shadows on 28 % of the photo, without the margin of a removal"
     assert printed[2].startswith("1: 22.2 % of the photo, at ")
     x, y = map(int, printed[2].rpartition(" ")[2].split(","))
     found = read_photo(mask).codes[..., 0]
@@ -55,7 +53,13 @@ def test_the_mask_is_white_in_the_shadows_and_the_overlay_numbers_them(
 
 @pytest.mark.parametrize(
     ("output", "words"),
-    [("photo.png", "overwritten"), ("mask.jpg", "blur"), ("mask", "must end"), (".", "must end")],
+    [
+        ("photo.png", "overwritten"),
+        ("mask.jpg", "blur"),
+        ("mask", "must end"),
+        (".", "must end"),
+        ("/proc/mask.png", "/proc cannot be written to"),
+    ],
 )
 def test_detect_refuses_in_one_line(
     output: str, words: str, photo: Path, capsys: pytest.CaptureFixture[str]

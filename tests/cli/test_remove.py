@@ -18,6 +18,7 @@ import pytest
 from PIL import Image
 
 from deshadow.photo import read_photo
+from deshadow.removal.remover import Remover
 
 
 class Ended(NamedTuple):
@@ -349,6 +350,30 @@ def test_a_folder_that_cannot_be_written_to(tmp_path: Path, deshadow: Command) -
     mask = write_mask(tmp_path / "m.png")
     failed_in_one_line(deshadow(tmp_path / "photo.png", "--mask", mask, "-o", "/proc/nowhere/"), "-o")
     failed_in_one_line(deshadow(tmp_path / "photo.png", "--mask", mask, "-o", mask / "x.png"), "-o")
+
+
+def test_a_folder_that_takes_no_files_is_noticed_before_the_work(
+    tmp_path: Path, deshadow: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_photo(tmp_path / "photo.png")
+    mask = write_mask(tmp_path / "m.png")
+    monkeypatch.setattr(Remover, "select", lambda *_: pytest.fail("it has begun to work"))
+    for place in ("-o", "/proc/x.png"), ("--json", "/proc/x.json"):
+        ended = deshadow(tmp_path / "photo.png", "--mask", mask, *place)
+        failed_in_one_line(ended, "/proc cannot be written to", "-o")
+    assert names(tmp_path) == ["m.png", "photo.png"]
+
+
+def test_a_gif_is_read_and_its_result_is_a_png(tmp_path: Path, deshadow: Command) -> None:
+    frames = [Image.new("RGB", (56, 40), (80 + 40 * index, 90, 100)) for index in range(3)]
+    frames[0].save(tmp_path / "photo.gif", save_all=True, append_images=frames[1:])
+    write_mask(tmp_path / "masks/photo.png")
+    ended = deshadow(tmp_path, "--mask", tmp_path / "masks")
+    assert ended.code == 0
+    assert "it has 3 frames or pages; only the first was used" in ended.err
+    after = read_photo(tmp_path / "photo.deshadowed.png")
+    assert (after.format, after.codes.shape) == ("PNG", (40, 56, 3))
+    assert (after.codes[:, 36:] == (80, 90, 100)).all()
 
 
 def test_a_full_disk_leaves_nothing_half_written(tmp_path: Path, weights: Path) -> None:

@@ -1,4 +1,4 @@
-"""HEIC and camera raw, where the extras are installed."""
+"""Formats beyond the usual ones: HEIC and camera raw, where the extras are installed, and GIF."""
 
 import io
 from pathlib import Path
@@ -9,8 +9,9 @@ import pytest
 from PIL import Image, TiffImagePlugin
 from profiles import DISPLAY_P3
 
-from deshadow.photo import Photo, encode_photo, read_photo
+from deshadow.photo import Photo, encode_photo, formats, read_photo
 from deshadow.photo.photo import Metadata
+from deshadow.removal.tasks import plan_tasks
 
 
 def smooth(dtype: Any = np.uint8) -> np.ndarray:
@@ -23,6 +24,53 @@ def upright_exif() -> bytes:
     exif = Image.Exif()
     exif[0x010F], exif[0x0112] = "Maker", 1
     return exif.tobytes()
+
+
+def test_messages_name_the_formats_that_are_installed_and_no_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def told() -> list[str]:
+        messages = []
+        for attempt in (
+            lambda: read_photo(b"hello"),
+            lambda: formats.format_of(Path("x.xyz")),
+            lambda: plan_tasks([str(tmp_path)], None),
+        ):
+            with pytest.raises(ValueError, match=r"read|ending|ends in") as error:
+                attempt()
+            messages.append(str(error.value))
+        return messages
+
+    monkeypatch.setattr(formats, "find_spec", lambda name: None)
+    assert told()[0] == "the photo is not a photo that can be read: JPEG, PNG, TIFF, WebP, AVIF, BMP or GIF"
+    for message in told():
+        assert "heic" not in message.lower()
+        assert "raw" not in message
+        assert ".nef" not in message
+    monkeypatch.setattr("deshadow.system.extras.find_spec", lambda name: None)
+    with pytest.raises(ValueError, match="heif"):
+        formats.format_of(Path("x.heic"))
+    monkeypatch.setattr(formats, "find_spec", lambda name: "installed")
+    first, second, third = told()
+    assert first.endswith("HEIC, GIF or camera raw")
+    assert ".heic" in second
+    assert ".nef" in third
+
+
+@pytest.mark.parametrize("transparent", [False, True])
+def test_the_first_frame_of_a_gif_is_read(transparent: bool) -> None:
+    frames = [Image.new("P", (8, 6), index) for index in range(3)]
+    for frame in frames:
+        frame.putpalette([10, 20, 30, 200, 100, 50, 90, 90, 90])
+    buffer = io.BytesIO()
+    options = {"transparency": 0} if transparent else {}
+    frames[0].save(buffer, "GIF", save_all=True, append_images=frames[1:], **options)
+    photo = read_photo(buffer.getvalue())
+    assert photo.format == "GIF"
+    assert photo.codes.tolist() == [[[10, 20, 30]] * 8] * 6
+    assert (photo.alpha is not None) == transparent
+    assert "only the first was used" in photo.notes[0]
+    assert read_photo(encode_photo(photo)).format == "PNG"
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])

@@ -41,6 +41,15 @@ def test_an_upload_says_what_it_is_and_can_be_shown(served: Served) -> None:
     assert served.http.get(f"/api/photos/{photo['id']}").json() == photo
 
 
+def test_a_gif_comes_back_as_png(served: Served) -> None:
+    gif = encoded(scene()[..., 0], "GIF")
+    answer = served.http.post("/api/remove", files={"file": ("photo.gif", gif)})
+    assert answer.headers["content-type"] == "image/png"
+    assert 'filename="photo.deshadowed.png"' in answer.headers["content-disposition"]
+    assert decoded(answer.content).shape[:2] == (60, 80)
+    assert "image/gif" in served.http.get("/api/settings").json()["accept"]
+
+
 def test_a_photo_is_shown_upright_and_a_see_through_one_stays_so(served: Served) -> None:
     exif = Image.Exif()
     exif[274] = 6  # turn to the right

@@ -66,7 +66,7 @@ BAD_PHOTOS = {
     "bomb by header": png(60_000, 60_000),
     "too many pixels": png(1001, 1000),
     "less data than it says": png(500, 500, b"\0" * 100),
-    "GIF": encoded(scene()[..., 0], "GIF"),
+    "PPM": encoded(scene(), "PPM"),
     "SVG": b'<svg xmlns="http://www.w3.org/2000/svg"><image href="file:///etc/passwd"/></svg>',
     "PostScript": b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n(/etc/passwd) (r) file\n",
     "float TIFF": saved(Image.fromarray(np.ones((9, 9), np.float32)), "TIFF"),

@@ -54,7 +54,7 @@ class Photo:
     alpha: Codes | None
     """(H, W) of the same bit depth, or None."""
     format: str
-    """JPEG, PNG, TIFF, WEBP, AVIF, BMP, HEIF or RAW."""
+    """JPEG, PNG, TIFF, WEBP, AVIF, BMP, GIF, HEIF or RAW."""
     metadata: Metadata = field(default_factory=Metadata, repr=False)
     coding: Coding = field(default_factory=Coding, repr=False)
     notes: tuple[str, ...] = ()

@@ -10,11 +10,11 @@ from PIL import Image, ImageFile, JpegImagePlugin, TiffImagePlugin, Unidentified
 
 from deshadow.photo.deep import allow_grey_alpha, is_deep, png_chunks, read_deep
 from deshadow.photo.exif import ORIENTATION, STRUCTURE, reset_orientation, reset_xmp_orientation
-from deshadow.photo.formats import is_heif, is_raw
+from deshadow.photo.formats import is_heif, is_raw, name_readable
 from deshadow.photo.photo import Codes, Coding, Metadata, Photo
 from deshadow.system.extras import require
 
-KNOWN = ("JPEG", "PNG", "TIFF", "WEBP", "AVIF", "BMP", "DIB")
+KNOWN = ("JPEG", "PNG", "TIFF", "WEBP", "AVIF", "BMP", "DIB", "GIF")
 _BROKEN = (OSError, SyntaxError, ValueError, EOFError, TypeError, LookupError, RuntimeError, struct.error)
 _PLANES, _BITS = 284, 258
 _KEPT_CHUNKS = frozenset({b"gAMA", b"cHRM", b"sRGB", b"cICP", b"pHYs", b"tEXt", b"zTXt", b"iTXt", b"tIME"})
@@ -38,9 +38,7 @@ def read_photo(source: bytes | Path, name: str = "") -> Photo:
         most = f"{2 * (Image.MAX_IMAGE_PIXELS or 0) / 1e6:.0f} million"
         raise ValueError(f"{name} has more than {most} pixels: scale or crop it") from error
     except UnidentifiedImageError as error:
-        raise ValueError(
-            f"{name} is not a photo that can be read: JPEG, PNG, TIFF, WebP, AVIF, BMP, HEIC or camera raw"
-        ) from error
+        raise ValueError(f"{name} is not a photo that can be read: {name_readable()}") from error
     except RefusedError as error:
         raise ValueError(f"{name} {error}") from error
     except MemoryError as error:

@@ -9,7 +9,7 @@ import numpy as np
 from PIL import Image
 
 from deshadow.photo.deep import encode_deep_png, encode_tiff, with_chunks
-from deshadow.photo.formats import FORMATS, Format
+from deshadow.photo.formats import FORMATS, WRITTEN_AS, Format
 from deshadow.photo.photo import Codes, Metadata, Photo
 from deshadow.system.extras import require
 
@@ -20,7 +20,7 @@ _MOST_IN_SEGMENT = 65_000  # bytes that a segment of a JPEG holds
 
 
 def encode_photo(photo: Photo, format: str | None = None, quality: int | None = None) -> bytes:  # noqa: A002
-    """The file's bytes, in the photo's own format (a raw photo: TIFF) or another.
+    """The file's bytes, in the photo's own format (a raw photo: TIFF; a GIF: PNG) or another.
 
     What the format cannot hold is converted: CMYK to sRGB, 16 bits to 8, and transparent pixels to white. A
     JPEG keeps the quantisation tables and the subsampling of the input unless a quality is given.
@@ -46,8 +46,8 @@ def encode_photo(photo: Photo, format: str | None = None, quality: int | None = 
 
 
 def written_format(photo: Photo) -> str:
-    """The photo's own format, or TIFF for a raw photo."""
-    return "TIFF" if photo.format == "RAW" else photo.format
+    """The photo's own format, or that of its result if its own is only read."""
+    return WRITTEN_AS.get(photo.format, photo.format)
 
 
 def to_pil(photo: Photo) -> Image.Image:

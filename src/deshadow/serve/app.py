@@ -182,5 +182,5 @@ def _send_page_file(files: Mapping[str, PageFile], name: str, request: Request) 
 
 def _list_media_types() -> list[str]:
     """Media types of the photos that this installation can read."""
-    kinds = ["jpeg", "png", "webp", "tiff", "bmp", "avif"]
+    kinds = ["jpeg", "png", "webp", "tiff", "bmp", "gif", "avif"]
     return [f"image/{kind}" for kind in [*kinds, *(["heic", "heif"] if find_spec("pillow_heif") else [])]]

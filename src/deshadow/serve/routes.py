@@ -11,7 +11,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response, StreamingResponse
 
-from deshadow.photo.formats import FORMATS
+from deshadow.photo.formats import FORMATS, WRITTEN_AS
 from deshadow.removal.reach import measure_scale
 from deshadow.serve.errors import ApiError, not_found
 from deshadow.serve.schema import (
@@ -277,7 +277,7 @@ async def _read_chunks(file: BinaryIO) -> AsyncIterator[bytes]:
 
 def _name_download(photo: StoredPhoto) -> tuple[str, dict[str, str]]:
     """Media type of a result, and the header with its file name; the result of a raw photo is a TIFF."""
-    written = FORMATS["TIFF" if photo.format == "RAW" else photo.format]
+    written = FORMATS[WRITTEN_AS.get(photo.format, photo.format)]
     name = PurePath(photo.name)
     ending = name.suffix if name.suffix.lower() in written.endings else written.endings[0]
     return f"image/{written.name.lower()}", _attach(f"{name.stem}.deshadowed{ending}")
