@@ -122,6 +122,14 @@ def test_rows_that_follow_others_keep_to_their_equations_whatever_the_options_sa
         assert model.sees == {"palette": "picture", "repaint": "nothing"}[row]
 
 
+def test_the_picture_is_hidden_only_from_a_denoiser_that_has_a_guidance(data: Path, tmp_path: Path) -> None:
+    whole = ablation(data, tmp_path, "--hide-picture", "0.3", "--images", "8")
+    hidden = {name for name in ROWS if whole.row(name).objective.hide_picture}
+    assert hidden == {name for name in ROWS if whole.row(name).network.model.guidance != "none"} - {
+        "noise-literal"
+    }
+
+
 def test_the_literal_row_is_the_recipe_paper_but_for_networks_data_and_length(data: Path) -> None:
     row = parse_ablation([str(data), "--recipe", "light", "--images", "8"]).row("noise-literal")
     paper, literal = flatten(parse_training(["--recipe", "paper", "--data", str(data)])), flatten(row)

@@ -13,14 +13,16 @@ NOISE = {"predicts": "noise", "norm": "l2", "final": 0.0, "val_anchor": "lit"}
 """At the last timestep y_t is nothing but noise, and predicting it teaches nothing: all timesteps alike.
 ε hardly learns the colour of a picture, so the lit pixels are kept where these rows are scored."""
 P2 = {**NOISE, "weighting": "p2"}
-BASELINE = {"guidance": "none", "fusion": "none", **NOISE, "weighting": "uniform", "emphasis": 0.0}
+UNGUIDED = {"guidance": "none", "hide_picture": 0.0}
+"""A picture is hidden so that the denoiser uses its guidance; without one there is nothing else to use."""
+BASELINE = {**UNGUIDED, "fusion": "none", **NOISE, "weighting": "uniform", "emphasis": 0.0}
 """The simple loss on ε as the authors of Palette and of RePaint's model use it."""
 
 ROWS: dict[str, dict[str, Any]] = {
     "latent": {},
-    "none": {"guidance": "none"},
+    "none": UNGUIDED,
     f"latent{SECOND}": {},
-    f"none{SECOND}": {"guidance": "none"},
+    f"none{SECOND}": UNGUIDED,
     "colour": {"guidance": "colour"},
     "coarse": {"guidance": "coarse"},
     "no-invariant": {"invariant": 0.0},
@@ -30,7 +32,7 @@ ROWS: dict[str, dict[str, Any]] = {
     "lagged": {"fusion": "none"},
     "map": {"fusion": "map"},
     "noise-frozen": P2,
-    "noise-none": {**P2, "guidance": "none"},
+    "noise-none": {**P2, **UNGUIDED},
     "palette": {**BASELINE, "sees": "picture"},
     "repaint": {**BASELINE, "sees": "nothing"},
     "noise-literal": {**LITERAL, "val_anchor": "lit"},
