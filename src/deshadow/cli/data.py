@@ -71,3 +71,37 @@ def adjust(
     )
     for problem in problems:
         console.print(f"problem: {problem}", highlight=False, markup=False)
+
+
+@data.command
+def prepare(
+    folder: Annotated[
+        Path, Parameter(help="Folder of the original SRD, or of its training part: shadow and shadow_free.")
+    ],
+    /,
+    *,
+    output: Annotated[
+        Path,
+        Parameter(
+            alias="-o", help="The new folder, which gets pairs.csv and the shards that training reads."
+        ),
+    ],
+    skip_problems: SkipProblems = False,
+) -> None:
+    """Prepare SRD as ours is: set validation scenes aside, downscale to 512, derive masks, write shards."""
+    from rich.console import Console
+
+    from deshadow.data.pairs.prepare import list_validation_scenes, prepare_srd
+
+    found = prepare_srd(folder, output, skip_problems)
+    console = Console(soft_wrap=True)
+    for split in sorted(found.pairs):
+        line = f"{split}: {found.pairs[split]:,} pairs of {found.scenes[split]:,} scenes"
+        console.print(line, highlight=False, markup=False)
+    for problem in found.left_out:
+        console.print(f"left out: {problem}", highlight=False, markup=False)
+    if found.missing:
+        count = sum(map(len, list_validation_scenes()))
+        line = f"missing of the {count} validation pictures: {', '.join(found.missing)}"
+        console.print(line, highlight=False, markup=False)
+    console.print(str(output), highlight=False, markup=False)

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import uuid
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deshadow.data.pairs.find import PairSet, Problem, Sample, find, list_problems
+from deshadow.data.pairs.new_folder import make_new_folder
 from deshadow.data.pairs.pictures import PictureFile, save_picture
 from deshadow.system.progress import track
 
@@ -52,32 +52,15 @@ def adjust_folder(
     Returns the number of pairs, the mean absolute difference outside the shadow (in levels of 255) before and
     after, and what was left out.
     """
-    _check_output(folder, output)
     pairs = find(folder, split, "istd", skip_problems)
-    # Made beside and renamed at the end: an interrupted run leaves nothing that looks like a data set.
-    beside = output.with_name(f".{output.name}.{uuid.uuid4().hex}")
-    beside.mkdir(parents=True)
-    try:
+    with make_new_folder(output, folder) as beside:
         done = _adjust_all(pairs, beside)
         broken = [result for result in done if isinstance(result, Problem)]
         differences = np.array([result for result in done if not isinstance(result, Problem)])
         if broken and not (skip_problems and len(differences)):
             raise ValueError(f"{list_problems(broken, most=5)} (in {folder}; skip them with --skip-problems)")
-        if output.exists():
-            output.rmdir()  # empty, or it would have been refused
-        beside.rename(output)
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
     before, after = differences.mean(0).tolist()
     return len(differences), before, after, [*pairs.problems, *broken]
-
-
-def _check_output(folder: Path, output: Path) -> None:
-    read, written = folder.resolve(), output.resolve()
-    if read == written or read in written.parents or written in read.parents:
-        raise ValueError(f"{output} overlaps {folder}, which is read: write to another folder")
-    if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise ValueError(f"{output} exists already: give a new folder, or empty this one")
 
 
 def _adjust_all(pairs: PairSet, output: Path) -> list[tuple[float, float] | Problem]:
