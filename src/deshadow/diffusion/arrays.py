@@ -35,7 +35,7 @@ def normal_like(array: Array, rng: "Rng | Sequence[Rng]") -> Array:
     return torch.randn(array.shape, generator=rng, dtype=array.dtype, device=array.device)
 
 
-def generator_like(array: "FloatArray | torch.Tensor", rng: np.random.Generator) -> "Rng":
+def generator_like(array: "FloatArray | torch.Tensor", rng: "np.random.Generator") -> "Rng":
     """A generator that fills arrays of this library and device, seeded by the given one."""
     if isinstance(array, np.ndarray):
         return rng
