@@ -150,10 +150,26 @@ def test_an_upload_beyond_the_limit_is_refused_by_its_length_alone(served: Serve
 
 
 def test_a_token_is_asked_for_everywhere_but_for_health(locked: Served) -> None:
-    for path in ("/", "/api/settings", "/metrics", "/api/docs", "/page/app.js", "/?token=wrong"):
+    for path in ("/", "/api/settings", "/metrics", "/api/docs", "/page/app.js"):
         answer = locked.http.get(path)
-        assert (answer.status_code, answer.json()["error"]["code"]) == (401, "token")
+        assert (answer.status_code, answer.json()["error"]["code"]) == (401, "missing_token")
     assert locked.http.get("/healthz").status_code == 200
+
+
+def test_a_wrong_token_is_told_from_a_missing_one(locked: Served) -> None:
+    with httpx.Client(base_url=locked.http.base_url) as client:
+        cookie = client.get("/", params={"token": TOKEN}).headers["set-cookie"].partition("=")[0]
+    wrong: list[tuple[str, dict[str, str]]] = [
+        ("/?token=wrong", {}),
+        ("/api/settings", {"authorization": "Bearer wrong"}),
+        ("/api/settings", {"cookie": f"{cookie}=of-an-earlier-server"}),
+    ]
+    for path, headers in wrong:
+        with httpx.Client(base_url=locked.http.base_url) as client:
+            answer = client.get(path, headers=headers)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (401, "wrong_token")
+        assert answer.json()["error"]["message"].startswith("The token is wrong")
+        assert answer.headers["www-authenticate"] == "Bearer"
 
 
 def test_a_token_is_taken_as_bearer_or_from_the_cookie_that_the_address_sets(locked: Served) -> None:

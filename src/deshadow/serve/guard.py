@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from deshadow.serve.errors import INTERNAL, ApiError, error_body, error_response, stopping
 from deshadow.serve.settings import MIB, Settings
+from deshadow.serve.token_page import ask_for_token
 
 log = logging.getLogger("deshadow.serve")
 
@@ -116,12 +117,17 @@ class Guard:
         kind, _, bearer = headers.get("authorization", "").partition(" ")
         if kind.lower() == "bearer" and hmac.compare_digest(bearer.strip().encode(), self._token):
             return None
-        if hmac.compare_digest(_cookie(headers, name).encode(), self._cookie.encode()):
+        cookie = _cookie(headers, name)
+        if hmac.compare_digest(cookie.encode(), self._cookie.encode()):
             return None
-        error = ApiError(
-            401,
-            "token",
-            "The token is missing or wrong: open the address that the server printed, or send it as Bearer.",
+        wrong = bool(given or kind or cookie)
+        if scope["method"] == "GET" and "text/html" in headers.get("accept", ""):
+            return ask_for_token(wrong)
+        how = "open the address that the server printed, or send the header `Authorization: Bearer TOKEN`."
+        error = (
+            ApiError(401, "wrong_token", f"The token is wrong: {how}")
+            if wrong
+            else ApiError(401, "missing_token", f"This server needs a token: {how}")
         )
         error.headers = {"WWW-Authenticate": "Bearer"}
         raise error
