@@ -126,7 +126,8 @@ def test_costs_are_what_torch_counts(name: str) -> None:
 
 
 def test_the_detector_fits_beside_the_remover() -> None:
-    assert 2 * detector_cost(DETECTORS["detector"], 256, 256).parameters < 4 * 2**20
+    # With 8 bits a parameter, all that ships stays below 26 MiB.
+    assert detector_cost(DETECTORS["detector"], 256, 256).parameters < 4 * 2**20
 
 
 def test_a_configuration_survives_json_and_knows_its_kind() -> None:

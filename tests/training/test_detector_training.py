@@ -3,11 +3,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from deshadow.data.augment import Pairs
+from deshadow.data.photos import Photos, load_masked_photos
 from deshadow.data.rng import Draws
 from deshadow.data.synth.banks import open_banks
-from deshadow.data.synth.distractors import Distraction, distract
+from deshadow.data.synth.dark_surfaces import DarkSurface, add_dark_surface
+from deshadow.data.synth.distractors import Distraction, Painted, distract
 from deshadow.data.views import view_grid
 from deshadow.nn.config import DETECTORS, DetectorConfig
 from deshadow.nn.detector import ShadowDetector
@@ -15,14 +18,14 @@ from deshadow.runtime import checkpoint
 from deshadow.runtime.open import open_detector
 from deshadow.runtime.torch_backend import TorchDetector
 from deshadow.training.curves import draw_curves
-from deshadow.training.detector import (
-    DetectorBatch,
-    DetectorCriterion,
+from deshadow.training.detector import DetectorCriterion
+from deshadow.training.detector_validation import (
     DetectorValidationSet,
     detect_masks,
-    open_views,
+    make_detector_validation_set,
     validate_detector,
 )
+from deshadow.training.detector_views import DetectorBatch, open_views
 from deshadow.training.journal import read_log
 from deshadow.training.loop import train
 from deshadow.training.options import TrainingOptions, parse_training
@@ -82,7 +85,8 @@ def test_some_views_are_without_their_shadow_and_have_an_empty_mask(tmp_path: Pa
     batch = views.batch(0, 64)
     assert batch.picture.shape == (64, 3, 32, 32)
     assert -1 <= batch.picture.min() < batch.picture.max() <= 1
-    assert set(batch.mask.flatten().tolist()) == {0.0, 1.0}
+    assert 0 <= batch.mask.min() < batch.mask.max() <= 1
+    assert ((batch.mask > 0.1) & (batch.mask < 0.9)).any()  # a penumbra
     lit = Draws(0, torch.arange(64)).chance("lit", 1, 1, 1, of=0.2).flatten()
     assert 4 < lit.sum() < 24
     assert not batch.mask[lit].any()
@@ -153,7 +157,10 @@ def test_validation_counts_false_negatives_and_false_positives() -> None:
     painted, covered = clean.clone(), torch.zeros_like(mask)
     painted[:, :, :2] = 50
     covered[:, :, :4] = True
-    scores = validate_detector(model, DetectorValidationSet(Pairs(picture, mask, clean), painted, covered))
+    things = Painted(painted, covered)
+    photos = Photos(picture, mask)
+    held = DetectorValidationSet(Pairs(picture, mask, clean), things, things, photos, photos)
+    scores = validate_detector(model, held)
     assert scores.iou == pytest.approx(8 / 40)
     assert scores.iou_per_picture == pytest.approx((8 / 40 + 1) / 2)
     assert scores.false_negative_rate == pytest.approx(50)
@@ -162,7 +169,9 @@ def test_validation_counts_false_negatives_and_false_positives() -> None:
         (scores.false_negative_rate + scores.false_positive_rate) / 2
     )
     assert scores.in_light == 0
-    assert scores.dark_things == pytest.approx(50)
+    assert scores.dark_things == scores.dark_surfaces == pytest.approx(50)
+    assert (scores.photo_iou, scores.photo_balanced_error_rate) == (scores.iou, scores.balanced_error_rate)
+    assert scores.lit_photos == pytest.approx(25)
     assert detect_masks(TorchDetector(model), picture).sum() == 32
 
 
@@ -180,3 +189,69 @@ def test_the_preset_of_a_detector_brings_its_recipe_along(tmp_path: Path) -> Non
     assert isinstance(chosen.network.config, DetectorConfig)
     assert (chosen.inputs.synthetic, chosen.optimization.rate) == (0.35, 0.1)
     assert chosen.changes()["preset"] == "detector"
+
+
+def write_photos(folder: Path, count: int = 12) -> Path:
+    """Photos whose left part is black and masked, half of them portraits, and their masks."""
+    for k in range(count):
+        shape = (40, 60) if k % 2 else (60, 40)
+        picture, mask = np.full((*shape, 3), 100 + k, np.uint8), np.zeros(shape, np.uint8)
+        picture[:, :10], mask[:, :10] = 0, 255
+        for role, pixels in (("shadow", picture), ("mask", mask)):
+            (folder / role).mkdir(parents=True, exist_ok=True)
+            Image.fromarray(pixels).save(folder / role / f"{k:02}.png")
+    return folder
+
+
+def test_photos_are_trained_on_and_some_of_them_held_out(tmp_path: Path) -> None:
+    masked, lit = write_photos(tmp_path / "photos"), write_photos(tmp_path / "lit") / "shadow"
+    chosen = options(
+        tmp_path / "run",
+        *("--images", "8", "--masked", str(masked), "--masked-share", "0.4", "--held-out", "5"),
+        *("--lit", str(lit), "--lit-share", "0.2", "--lit-held-out", "2"),
+    )
+    views = open_views(chosen, CPU)
+    kinds = [views.kind(number) for number in range(500)]
+    assert kinds.count("masked") == pytest.approx(200, abs=10)
+    assert kinds.count("lit") == pytest.approx(100, abs=10)
+    batch = views.views("lit", range(16))
+    assert not batch.mask.any()
+    masked_batch = views.views("masked", range(64))
+    assert masked_batch.mask.amax((1, 2, 3)).mean() > 0.5
+    held = make_detector_validation_set(chosen, views)
+    assert held.masked is not None
+    assert held.lit is not None
+    assert (len(held.masked.picture), len(held.lit.picture)) == (5, 2)
+    assert views.masked is not None
+    levels = [{int(photo.max()) for photo in part.picture} for part in views.masked]
+    assert not levels[0] & levels[1]
+    assert len(levels[0] | levels[1]) == 12
+    assert held.masked.mask.float().mean() == pytest.approx(10 / 50, abs=0.05)
+
+
+def test_photos_and_masks_must_come_together(tmp_path: Path) -> None:
+    photos = write_photos(tmp_path / "photos")
+    (photos / "mask" / "03.png").unlink()
+    with pytest.raises(ValueError, match="a photo or a mask alone: 03"):
+        load_masked_photos(photos, 2)
+    with pytest.raises(ValueError, match="are for a detector"):
+        parse_training(["--recipe", "tiny", "--images", "8", "--masked", str(photos), "--out", str(tmp_path)])
+
+
+def test_a_dark_surface_fills_most_of_the_picture_and_lies_under_the_shadow() -> None:
+    textures, occluders = open_banks(None, None, 48, 0, (7, 2))
+    clean = torch.full((32, 3, 48, 48), 0.8)
+    picture = clean.clone()
+    picture[..., 24:] *= 0.5
+    draws, always = Draws(0, torch.arange(32)), DarkSurface(chance=1.0)
+    shaded = add_dark_surface(picture, clean, textures, occluders, draws, always)
+    lit = add_dark_surface(clean, clean, textures, occluders, draws, always)
+    shares = lit.covered.float().mean((1, 2, 3))
+    assert shares.mean() > 0.6
+    assert shares.min() > 0.2
+    assert lit.picture[lit.covered.expand_as(clean)].mean() < 0.45
+    inside = shaded.covered & (lit.picture > 0.1).all(1, keepdim=True)
+    inside[..., :28] = False
+    assert (shaded.picture < lit.picture)[inside.expand_as(clean)].all()
+    never = add_dark_surface(picture, clean, textures, occluders, draws, DarkSurface(chance=0.0))
+    assert torch.equal(never.picture, picture)

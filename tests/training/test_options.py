@@ -57,10 +57,11 @@ def test_every_option_stands_in_both_helps(name: str, capsys: pytest.CaptureFixt
 
 def test_a_command_has_the_options_that_mean_something_to_it() -> None:
     train, ablate, distill = (set(list_arguments(each.options)) for each in COMMANDS.values())
-    assert train - ablate == {"resume"}
+    photos = {"masked", "masked_share", "held_out", "lit", "lit_share", "lit_held_out"}
+    assert train - ablate == {"resume", *photos}
     assert ablate - train == {"rows", "noise_steps"}
     stages = {"pretrain", "blind", "hide_picture", "invariant", "invariant_target"}
-    assert train - distill == {*stages, "lag", "val_steps", "val_anchor"}
+    assert train - distill == {*stages, *photos, "lag", "val_steps", "val_anchor"}
     steps = {"teacher_steps", "student_steps", "compare_steps"}
     assert distill - train == {"teacher", *steps, "truth", "latent", "anchor"}
 
@@ -151,6 +152,13 @@ def test_the_recipe_paper_is_the_paper_to_the_letter() -> None:
         "save_every": 120.0,
         "log_every": 3_200,
         "seed": 0,
+        # For a detector alone.
+        "masked": None,
+        "masked_share": 0.3,
+        "held_out": 60,
+        "lit": None,
+        "lit_share": 0.08,
+        "lit_held_out": 16,
     }
     config = parse_training(["--recipe", "paper"]).network.model
     assert (config.guidance, config.fusion, config.sees) == ("latent", "vector", "picture+mask")

@@ -21,7 +21,7 @@ def synth(
     occluders: Path | None = None,
     seed: int = 0,
     size: int = 256,
-    preset: Literal["sunlight", "instances", "dappled", "overcast"] = "sunlight",
+    preset: Literal["sunlight", "instances", "dappled", "coloured", "overcast"] = "sunlight",
     targets: Literal["all", "one", "some"] | None = None,
     dark_rate: Annotated[tuple[float, float] | None, Parameter(negative=())] = None,
     device: str = "cpu",
@@ -49,7 +49,7 @@ def synth(
         Side of the pictures in pixels.
     preset
         sunlight: like real outdoor pairs. instances: several shadows, one of which is removed.
-        dappled: shadows of trees. overcast: weak and soft shadows.
+        dappled: shadows of trees. coloured: shadows behind coloured things. overcast: weak and soft shadows.
     targets
         Which shadows are removed: all, one, or some. The default is the preset's.
     dark_rate

@@ -204,7 +204,7 @@ PRESETS: dict[str, ModelConfig] = {
 DETECTORS: dict[str, DetectorConfig] = {
     # Five levels, so that what is far from a pixel counts; the coarsest two have attention.
     "detector": DetectorConfig(
-        UNetShape(base=16, multipliers=(1, 2, 4, 4, 5), blocks=1, attention=(3, 4), head_channels=16, fold=2)
+        UNetShape(base=16, multipliers=(1, 2, 4, 6, 7), blocks=1, attention=(3, 4), head_channels=16, fold=2)
     ),
     "detector-tiny": DetectorConfig(
         UNetShape(base=8, multipliers=(1, 2, 4), blocks=1, attention=(2,), head_channels=8, fold=2)

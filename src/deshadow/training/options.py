@@ -65,6 +65,28 @@ class DataOptions:
 
 
 @dataclass(frozen=True)
+class PhotoOptions:
+    """Photos that a detector is trained on beside pairs and synthetic pictures."""
+
+    masked: Path | None = None
+    """Folder or tar of photos with masks of all their shadows, in folders shadow and mask. For a detector."""
+    masked_share: float = 0.3
+    """Share of the images that are such photos, where --masked is given."""
+    held_out: int = 60
+    """Number of them that are held out for validation, chosen by the hash of the name."""
+    lit: Path | None = None
+    """Folder or tar of photos without shadows. For a detector."""
+    lit_share: float = 0.08
+    """Share of the images that are such photos, where --lit is given."""
+    lit_held_out: int = 16
+    """Number of them that are held out for validation, chosen by the hash of the name."""
+
+    def __post_init__(self) -> None:
+        check_shares(self, "masked_share", "lit_share")
+        check_counts(self, "held_out", "lit_held_out")
+
+
+@dataclass(frozen=True)
 class AugmentationOptions:
     """How images of a remover are varied, beside crops, flips and quarter turns."""
 
@@ -270,6 +292,7 @@ class TrainingOptions:
     resume: bool = False
     """Continue the run in --out."""
     inputs: DataOptions = field(default_factory=DataOptions)
+    photos: PhotoOptions = field(default_factory=PhotoOptions)
     augmentation: AugmentationOptions = field(default_factory=AugmentationOptions)
     network: ModelOptions = field(default_factory=ModelOptions)
     objective: Objective = field(default_factory=Objective)
@@ -293,6 +316,8 @@ class TrainingOptions:
         if size % config.stride:
             raise ValueError(f"--size must be a multiple of {config.stride} for this model, not {size}")
         if isinstance(config, ModelConfig):
+            if self.photos.masked is not None or self.photos.lit is not None:
+                raise ValueError("--masked and --lit are for a detector: choose one by --preset")
             config.schedule.times(self.validation.val_steps)
             check_objective(self.objective, self.network)
 

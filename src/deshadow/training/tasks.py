@@ -13,7 +13,15 @@ from deshadow.nn.detector import ShadowDetector
 from deshadow.nn.lfg import LFGDiffusion
 from deshadow.runtime import checkpoint
 from deshadow.runtime.quantise import dequantise
-from deshadow.training import batches, detector, objectives, samples, validation
+from deshadow.training import (
+    batches,
+    detector,
+    detector_validation,
+    detector_views,
+    objectives,
+    samples,
+    validation,
+)
 from deshadow.training.options import TrainingOptions
 
 ENCODER = "encoder."
@@ -105,13 +113,13 @@ REMOVAL = Task(
 )
 DETECTION = Task(
     model=new_detector,
-    source=detector.open_views,
+    source=detector_views.open_views,
     criterion=lambda state, _: detector.DetectorCriterion(state.model),
     losses=detector.DetectorLosses._fields,
-    validation_set=detector.make_detector_validation_set,
-    validate=lambda state, held, _: detector.validate_detector(state.average, held),
-    scores=detector.DetectorValidation,
-    describe=detector.describe_detection,
+    validation_set=detector_validation.make_detector_validation_set,
+    validate=lambda state, held, _: detector_validation.validate_detector(state.average, held),
+    scores=detector_validation.DetectorValidation,
+    describe=detector_validation.describe_detection,
     headline=lambda scores: f"IoU {scores.iou:.3f}",
-    draw=lambda model, held, _, path: detector.draw_detector_samples(model, held, path),
+    draw=lambda model, held, _, path: detector_validation.draw_detector_samples(model, held, path),
 )

@@ -53,8 +53,7 @@ def distract(
     They belong to the surface and not to the light: a shadow falls on them as on what they cover, so that
     its mask stays true. `textures` (N, 3, h, w) of 8 bits are what they are made of.
     """
-    share = (binomial(srgb_to_linear(picture)) + 0.01) / (binomial(srgb_to_linear(clean)) + 0.01)
-    share = share.clamp(0.02, 1.0)
+    share = sunlight_share(picture, clean)
     covered = torch.zeros_like(picture[:, :1])
     for number, chance in enumerate(chosen.things):
         name = f"thing/{number}"
@@ -64,6 +63,12 @@ def distract(
         picture = torch.lerp(picture, linear_to_srgb(light * share), cover)
         covered = torch.maximum(covered, cover)
     return Painted(picture, covered > 0.5)
+
+
+def sunlight_share(picture: Tensor, clean: Tensor) -> Tensor:
+    """(B, 3, H, W): linear light of pictures in sRGB over that of their clean sides."""
+    share = (binomial(srgb_to_linear(picture)) + 0.01) / (binomial(srgb_to_linear(clean)) + 0.01)
+    return share.clamp(0.02, 1.0)
 
 
 def place_silhouette(

@@ -1,0 +1,137 @@
+"""The images of a detector: real and synthetic pictures at any zoom, in any light, with dark things."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from deshadow.data.photos import SplitPhotos, load_lit_photos, load_masked_photos
+from deshadow.data.rng import Draws
+from deshadow.data.synth.dark_surfaces import add_dark_surface
+from deshadow.data.synth.distractors import distract
+from deshadow.data.synth.recipe import SHADOW_RECIPES
+from deshadow.data.synth.triplets import synthesise
+from deshadow.data.views import sample_view, vary_light, view_grid
+from deshadow.image.colour import linear_to_srgb, srgb_to_linear
+from deshadow.training.batches import Source, open_source
+from deshadow.training.options import TrainingOptions
+
+LIT = 0.2
+"""Share of the pictures with a known clean side that are shown without their shadow, with an empty mask."""
+NIGHT = 0.12
+"""Share of these that are shown as if taken at night."""
+RECIPE_ORDER = ("sunlight", "instances", "coloured", "dappled")
+"""Of the synthetic pictures, each for STRETCH images in turn, so that a batch seldom mixes them."""
+STRETCH = 512
+SILVER = 2**0.5 - 1
+"""Multiples of it, modulo 1, tell which images are photos; like those of GOLDEN they are spread evenly."""
+
+
+class DetectorBatch(NamedTuple):
+    """Pictures (B, 3, H, W) in [-1, 1], and the share (B, 1, H, W) of the sun that each pixel is denied."""
+
+    picture: Tensor
+    mask: Tensor
+
+
+class Labelled(NamedTuple):
+    """Pictures (B, 3, H, W), how deep (B, 1, H, W) they lie in shadow, and their clean sides, of 8 bits."""
+
+    picture: Tensor
+    shadow: Tensor
+    clean: Tensor
+
+
+@dataclass(frozen=True)
+class Views:
+    """The images of a detector, by number."""
+
+    source: Source
+    masked: SplitPhotos | None = None
+    """Photos with masks, whose clean side is not known."""
+    lit: SplitPhotos | None = None
+    """Photos without shadows."""
+    masked_share: float = 0.0
+    lit_share: float = 0.0
+
+    def batch(self, first: int, count: int) -> DetectorBatch:
+        """Views number first to first + count − 1."""
+        groups: dict[str, list[int]] = {}
+        for number in range(first, first + count):
+            groups.setdefault(self.kind(number), []).append(number)
+        parts = [self.views(kind, numbers) for kind, numbers in groups.items()]
+        picture, mask = (torch.cat(views) for views in zip(*parts, strict=True))
+        return DetectorBatch(picture.contiguous(memory_format=torch.channels_last), mask)
+
+    def kind(self, number: int) -> str:
+        """masked, lit, real, or the name of a recipe for synthetic shadows."""
+        place = number * SILVER % 1
+        if self.masked is not None and place < self.masked_share:
+            return "masked"
+        if self.lit is not None and place >= 1 - self.lit_share:
+            return "lit"
+        if self.source.kind(number) == "real":
+            return "real"
+        return RECIPE_ORDER[number // STRETCH % len(RECIPE_ORDER)]
+
+    def pictures(self, kind: str, numbers: Sequence[int]) -> Labelled:
+        """Pictures of one kind, not varied."""
+        source = self.source
+        if kind in ("masked", "lit"):
+            split = self.masked if kind == "masked" else self.lit
+            assert split is not None
+            photos = split.train
+            place = Draws(source.seed, source.index(numbers)).integers("photo", high=len(photos.picture))
+            picture = photos.picture[place]
+            return Labelled(picture, photos.mask[place].to(torch.uint8) * 255, picture)
+        if kind == "real":
+            pairs = source.choose_pairs(numbers)
+            return Labelled(pairs.picture, pairs.mask.to(torch.uint8) * 255, pairs.clean)
+        assert source.backgrounds is not None
+        assert source.occluders is not None
+        recipe = replace(SHADOW_RECIPES[kind], targets="all")
+        made = synthesise(source.backgrounds, source.occluders, source.index(numbers), source.seed, recipe)
+        return Labelled(made.picture, ((1 - made.sun) * 255).round().to(torch.uint8), made.clean)
+
+    def views(self, kind: str, numbers: Sequence[int]) -> DetectorBatch:
+        """Views of one kind."""
+        source, draws = self.source, Draws(self.source.seed, self.source.index(numbers))
+        labelled = self.pictures(kind, numbers)
+        height, width = labelled.picture.shape[-2:]
+        samples = -(-max(height, width) // source.size)  # enough samples in a pixel to avoid aliasing
+        grid = view_grid(draws, height, width, source.size * samples)
+        views = (sample_view(torch.cat(labelled, 1).float(), grid, samples) * (1 / 255)).clamp(0, 1)
+        # In order: three channels of the picture, one of the shadow, three of the clean side.
+        picture, shadow, clean = views[:, :3], views[:, 3:4], views[:, 4:]
+        if kind != "masked":
+            # Photos with masks show dark things of their own, and not what lies under their shadows.
+            picture, shadow = self.add_dark_things(picture, shadow, clean, draws)
+        picture = (vary_light(picture, draws) * 255).round() * (1 / 127.5) - 1
+        return DetectorBatch(picture, shadow)
+
+    def add_dark_things(
+        self, picture: Tensor, shadow: Tensor, clean: Tensor, draws: Draws
+    ) -> tuple[Tensor, Tensor]:
+        """Pictures and shadows of which some lost their shadow, some are dark, and some show dark things."""
+        banks = self.source.backgrounds, self.source.occluders
+        assert banks[0] is not None
+        assert banks[1] is not None
+        lit = draws.chance("lit", 1, 1, 1, of=LIT)
+        picture, shadow = torch.where(lit, clean, picture), torch.where(lit, 0.0, shadow)
+        picture, clean = (add_dark_surface(view, clean, *banks, draws).picture for view in (picture, clean))
+        picture = distract(picture, clean, *banks, draws).picture
+        stops = draws.uniform("night/stops", 1, 1, 1, low=1.5, high=4.0)
+        night = linear_to_srgb(srgb_to_linear(picture) * torch.exp2(-stops))
+        return torch.where(lit & draws.chance("night", 1, 1, 1, of=NIGHT), night, picture), shadow
+
+
+def open_views(options: TrainingOptions, device: torch.device) -> Views:
+    """Read everything that a detector is trained on; backgrounds and occluders always, for dark things."""
+    source = open_source(options, device, with_banks=True, margin=1.0)
+    chosen = options.photos
+    masked = None if chosen.masked is None else load_masked_photos(chosen.masked, chosen.held_out)
+    lit = None if chosen.lit is None else load_lit_photos(chosen.lit, chosen.lit_held_out)
+    masked, lit = (None if photos is None else photos.to(device) for photos in (masked, lit))
+    return Views(source, masked, lit, chosen.masked_share, chosen.lit_share)
