@@ -2,6 +2,7 @@
 
 python benchmarks/batch.py [--photos 2000] [--workers 2]     throughput, and every result compared
 python benchmarks/batch.py --memory [--photos 100]           memory with photos of 12 megapixels
+python benchmarks/batch.py --rate [--device cuda]            photos an hour, and the processor time of each
 
 The photos have at most 320 pixels, in ten kinds of formats; 1 % of them are broken. Plain processes with open
 networks and Ray's workers take turns of some seconds on the same cores: the others are stopped meanwhile. So
@@ -10,6 +11,7 @@ time until then is printed apart.
 """
 
 import argparse
+import io
 import multiprocessing
 import os
 import signal
@@ -37,6 +39,7 @@ from deshadow.removal.remover import Remover
 from deshadow.removal.tasks import PhotoTask, plan_tasks
 
 TURN = 10.0  # seconds
+SPAN = 30.0  # seconds
 
 
 def main() -> None:
@@ -46,7 +49,12 @@ def main() -> None:
     parser.add_argument("--photos", type=int)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--memory", action="store_true")
+    parser.add_argument("--rate", action="store_true")
+    parser.add_argument("--device", default="cpu")
     given = parser.parse_args()
+    if given.rate:
+        measure_rate(given.workers, given.device)
+        return
     with tempfile.TemporaryDirectory() as folder:
         if given.memory:
             measure_memory(Path(folder), given.photos or 100, given.workers)
@@ -191,6 +199,35 @@ def work_plainly(tasks: "JoinableQueue[PhotoTask | None]", errors: Any) -> None:
     while task := tasks.get():
         outcome = try_photo(task, PhotoRequest(), RemovalOptions(), remover, LocalFiles(), lambda _: None)
         errors.put((task.name, " ".join(outcome.error.split())))
+
+
+def measure_rate(workers: int, device: str) -> None:
+    """Photos an hour of so many processes, with one thread each, from JPEG to JPEG in memory."""
+    context = multiprocessing.get_context("spawn")
+    for height, width in ((320, 320), (480, 640), (3000, 4000)):
+        small = Image.fromarray(draw_pixels(height // 4, width // 4, 1))
+        buffer = io.BytesIO()
+        small.resize((width, height), Image.Resampling.BICUBIC).save(buffer, "JPEG", quality=92)
+        with context.Pool(workers) as pool:
+            counts = pool.starmap(count_photos, [(buffer.getvalue(), device)] * workers, chunksize=1)
+        photos = sum(count for count, _ in counts)
+        processor = sum(seconds for _, seconds in counts) / photos
+        print(
+            f"{height}×{width}, {workers} processes on {device}: {3600 * photos / SPAN:,.0f} an hour; "
+            f"{processor:.2f} s of a core each, {3600 / processor:,.0f} a core-hour",
+            flush=True,
+        )
+
+
+def count_photos(data: bytes, device: str) -> tuple[int, float]:
+    """How often a photo was processed, and the processor time of that."""
+    remover = Remover(device=device, threads=1)
+    remover.remove(data)
+    count, began, end = 0, time.process_time(), time.monotonic() + SPAN
+    while time.monotonic() < end:
+        remover.remove(data)
+        count += 1
+    return count, time.process_time() - began
 
 
 def measure_memory(folder: Path, photos: int, workers: int) -> None:

@@ -35,11 +35,12 @@ class TwoNodes:
 
     def __init__(self) -> None:
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+        os.environ["RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S"] = "120"  # of a busy machine
         from ray.cluster_utils import Cluster
 
-        self.cluster = Cluster(
-            initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False, **self._size()}
-        )
+        self._client_port = free_port()
+        head = {"num_cpus": 2, "include_dashboard": False, "ray_client_server_port": self._client_port}
+        self.cluster = Cluster(initialize_head=True, head_node_args={**head, **self._size()})
         self.second: Any = None
         self.add_second()
 
@@ -50,6 +51,11 @@ class TwoNodes:
     @property
     def address(self) -> str:
         return str(self.cluster.address)
+
+    @property
+    def client_address(self) -> str:
+        """For a driver on another machine."""
+        return f"ray://127.0.0.1:{self._client_port}"
 
     def add_second(self) -> None:
         if self.second is None:
@@ -133,15 +139,30 @@ class Ended(NamedTuple):
 def start_batch(*arguments: object) -> "subprocess.Popen[str]":
     """The command in a process of its own."""
     command = [sys.executable, "-m", "deshadow", "batch", *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    STARTED.append(process)
+    return process
 
 
-def finish(process: "subprocess.Popen[str]", timeout: float = 120) -> Ended:
+STARTED: "list[subprocess.Popen[str]]" = []
+"""Processes that a failed test may have left."""
+
+
+def end_started() -> None:
+    """End the processes that are still running."""
+    while STARTED:
+        process = STARTED.pop()
+        if process.returncode is None:
+            process.kill()
+            process.communicate()
+
+
+def finish(process: "subprocess.Popen[str]", timeout: float = 300) -> Ended:
     out, err = process.communicate(timeout=timeout)
     return Ended(process.returncode, out, err)
 
 
-def wait_for(condition: Callable[[], object], seconds: float = 60) -> None:
+def wait_for(condition: Callable[[], object], seconds: float = 180) -> None:
     """Wait until something holds."""
     end = time.monotonic() + seconds
     while not condition():

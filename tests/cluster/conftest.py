@@ -3,8 +3,14 @@
 from collections.abc import Iterator
 
 import pytest
-from clusters import CuttingProxy, TwoNodes, free_port
+from clusters import CuttingProxy, TwoNodes, end_started, free_port
 from moto.server import ThreadedMotoServer
+
+
+@pytest.fixture(autouse=True)
+def no_process_is_left() -> Iterator[None]:
+    yield
+    end_started()
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,13 @@ from deshadow.cli.app import main
 from deshadow.nn.config import find_preset
 from deshadow.runtime.checkpoint import save_model
 
-pytestmark = pytest.mark.xdist_group("cluster")
+pytestmark = [
+    pytest.mark.xdist_group("cluster"),
+    pytest.mark.filterwarnings(
+        "ignore::ResourceWarning"
+    ),  # Ray leaves pipes of its processes to the collector
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 
 def test_a_run_is_resumed_limited_changed_and_reported(
@@ -32,7 +38,7 @@ def test_a_run_is_resumed_limited_changed_and_reported(
             main(["batch", *map(str, given)])
         return int(end.value.code or 0), "".join(capfd.readouterr())
 
-    ended = batch(*arguments, "--max-errors", "50%")
+    ended = batch(*arguments[:-1], two_nodes.client_address, "--max-errors", "50%")
     assert ended.code == 0, ended
     assert "10 of 10 photos are finished; 2 failed" in ended.out
     assert ended.err == "0 of 10 photos; the workers are starting\n"  # and nothing of Ray's

@@ -11,7 +11,13 @@ import deshadow
 from deshadow.cluster import Resources, remove_shadows
 from deshadow.cluster.run import connect
 
-pytestmark = pytest.mark.xdist_group("cluster")
+pytestmark = [
+    pytest.mark.xdist_group("cluster"),
+    pytest.mark.filterwarnings(
+        "ignore::ResourceWarning"
+    ),  # Ray leaves pipes of its processes to the collector
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 
 
 def test_a_dataset_of_bytes_or_addresses_gets_results(two_nodes: TwoNodes, tmp_path: Path) -> None:

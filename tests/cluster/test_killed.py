@@ -28,7 +28,13 @@ from deshadow.removal.process import LocalFiles, PhotoRequest, try_photo
 from deshadow.removal.remover import Remover
 from deshadow.removal.tasks import plan_tasks
 
-pytestmark = pytest.mark.xdist_group("cluster")
+pytestmark = [
+    pytest.mark.xdist_group("cluster"),
+    pytest.mark.filterwarnings(
+        "ignore::ResourceWarning"
+    ),  # Ray leaves pipes of its processes to the collector
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 COUNT, BROKEN, WORKERS = 60, 3, 2
 Expected = dict[str, bytes | str]
 """By the name of a result: its bytes, or the sentence why there is none."""

@@ -104,8 +104,12 @@ def batch(
         ),
     ] = None,
     memory_per_worker: Annotated[
-        float, Parameter(group=_RUN, help="GiB of memory of each worker; photos that need more fail.")
-    ] = 2.0,
+        float,
+        Parameter(
+            group=_RUN,
+            help="GiB of memory of each worker: 1, and 0.046 for each megapixel of the largest photo.",
+        ),
+    ] = 2.25,
     max_errors: Annotated[
         str | None,
         Parameter(

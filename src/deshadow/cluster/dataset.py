@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import ray.data
 
-from deshadow.cluster.run import choose_workers, share_of_gpu, worker_arguments
+from deshadow.cluster.execution import choose_workers, share_of_gpu, worker_arguments
 from deshadow.cluster.settings import Job, Networks, Resources
 from deshadow.cluster.storage import Storage
 from deshadow.cluster.worker import check_size, describe, open_networks

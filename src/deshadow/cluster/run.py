@@ -4,7 +4,6 @@ import contextlib
 import logging
 import os
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -13,16 +12,16 @@ import pyarrow as pa
 import pyarrow.compute
 import ray
 import ray.data
+import ray.util.client
 
+from deshadow.cluster.execution import choose_workers, execute_blocks, execute_remotely, share_of_gpu
 from deshadow.cluster.manifest import Manifest, count
-from deshadow.cluster.settings import GIB, Job, Resources
+from deshadow.cluster.settings import Job
 from deshadow.cluster.sources import Columns, plan_photos
 from deshadow.cluster.storage import Storage
-from deshadow.cluster.worker import PhotoWorker
 
 _STORE = 128 * 2**20  # bytes of Ray's object store: only addresses and states pass through it
 _ANSWER = 5.0  # seconds in which a cluster must answer
-_BLOCK, _BLOCK_BYTES, _BLOCKS = 16, 64 * 2**20, 20_000
 _ROUNDS = 3
 
 
@@ -40,8 +39,6 @@ class Tally:
     """Failed photos of all runs."""
     workers: int = 0
     planned: float = field(default_factory=time.monotonic)
-    started: float = 0.0
-    """When the first block was finished."""
     early: bool = False
     """Whether the run was ended because too many photos failed."""
 
@@ -115,19 +112,12 @@ def _process(
     """Process the photos, and count them as blocks are finished."""
     job = replace(job, networks=job.networks.on_device(share_of_gpu(job.resources)))
     tally.workers = min(choose_workers(job.resources), len(waiting))
-    out = ray.data.from_arrow(_divide(waiting, tally.workers)).map_batches(
-        PhotoWorker,
-        fn_constructor_args=(job,),
-        batch_size=None,
-        batch_format="pyarrow",
-        **worker_arguments(job.resources, tally.workers),
-    )
+    by_client = ray.util.client.ray.is_connected()
+    execute = execute_remotely if by_client else execute_blocks
     try:
-        for block in out.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
-            if not tally.started:
-                tally.started = time.monotonic()
-            tally.done += len(block)
-            tally.failed += count(block).get("failed", 0)
+        for finished, failed in execute(job, waiting, tally.workers):
+            tally.done += finished
+            tally.failed += failed
             report(tally)
             if limit is not None and tally.failed > limit:
                 tally.early = True
@@ -165,64 +155,12 @@ def connect(address: str | None = None) -> Iterator[None]:
         ray.shutdown()
 
 
-def choose_workers(resources: Resources) -> int:
-    """The number of workers: as many as the cluster has room for, unless a number is given."""
-    if resources.workers is not None:
-        return resources.workers
-    room = 0
-    for node in ray.nodes():
-        has = node["Resources"] if node["Alive"] else {}
-        fits = [has.get("CPU", 0) // resources.threads, has.get("memory", 0) // (resources.memory * GIB)]
-        gpus = share_of_gpu(resources)
-        room += int(min([*fits, has.get("GPU", 0) // gpus] if gpus else fits))
-    if not room:
-        raise ValueError(
-            f"no machine has room for a worker of {resources.threads} cores and {resources.memory:g} GiB: "
-            "lower --threads-per-worker or --memory-per-worker"
-        )
-    return room
-
-
-def share_of_gpu(resources: Resources) -> float:
-    """The share of a GPU that a worker takes."""
-    if resources.gpus is not None:
-        return resources.gpus
-    return 0.25 if ray.cluster_resources().get("GPU", 0) else 0.0
-
-
-def worker_arguments(resources: Resources, workers: int) -> dict[str, object]:
-    """What `map_batches` is told of the workers."""
-    return {
-        "compute": ray.data.ActorPoolStrategy(size=workers),
-        "num_cpus": resources.threads,
-        "num_gpus": share_of_gpu(resources),
-        "memory": int(resources.memory * GIB),
-    }
-
-
 def _subtract(plan: pa.Table, rows: pa.Table, retry_failed: bool) -> pa.Table:
     """The photos of the plan without a row, or whose row says that they failed."""
     if retry_failed:
         rows = rows.filter(pyarrow.compute.not_equal(rows["status"], "failed"))
     finished = pyarrow.compute.is_in(plan["source"], rows["source"].combine_chunks())
     return plan.filter(pyarrow.compute.invert(finished))
-
-
-def _divide(plan: pa.Table, workers: int) -> list[pa.Table]:
-    """Blocks for the workers: small enough to share the work evenly, not more than Ray can keep track of."""
-    most = max(min(_BLOCK, -(-len(plan) // (8 * workers))), -(-len(plan) // _BLOCKS))
-    blocks: list[pa.Table] = []
-    run_name, begin, size = uuid.uuid4().hex[:8], 0, 0
-    sizes = plan["size"].to_pylist()
-    for place, own in enumerate([*sizes, 0]):
-        full = place - begin >= most or (size + own > _BLOCK_BYTES and most <= _BLOCK)
-        if place == len(sizes) or (full and place > begin):
-            rows = plan.slice(begin, place - begin)
-            name = pa.array([f"{run_name}-{len(blocks):06d}"] * len(rows))
-            blocks.append(rows.append_column("block", name))
-            begin, size = place, 0
-        size += own
-    return blocks
 
 
 def _check_answer(address: str) -> None:
