@@ -15,7 +15,7 @@ import pyarrow.parquet
 import pytest
 from clusters import MEMORY, Ended, finish, list_results, read_rows, start_batch, wait_for, write_photos
 
-from deshadow.cli.batch import Reporter, format_progress
+from deshadow.cluster.progress import Reporter, format_progress
 from deshadow.cluster.run import ErrorLimit, Tally
 
 pytestmark = pytest.mark.xdist_group("cluster")

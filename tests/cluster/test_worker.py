@@ -9,9 +9,10 @@ import pytest
 from clusters import draw_pixels, read_rows
 from PIL import Image
 
+from deshadow.cluster.lists import Columns
 from deshadow.cluster.manifest import Manifest
 from deshadow.cluster.settings import Job, Networks, Resources
-from deshadow.cluster.sources import Columns, plan_photos
+from deshadow.cluster.sources import plan_photos
 from deshadow.cluster.storage import Storage
 from deshadow.cluster.worker import PhotoWorker
 from deshadow.removal.remover import Remover

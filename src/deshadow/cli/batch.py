@@ -2,11 +2,10 @@
 
 import os
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Group, Parameter
 
@@ -22,13 +21,9 @@ from deshadow.cli.removal_flags import (
     Variants,
 )
 
-if TYPE_CHECKING:
-    from deshadow.cluster.run import Tally
-
 _RUN = Group("The run", sort_key=5)
 _EARLY = 3
 """Exit code of a run that was ended because too many photos failed."""
-_MINUTE = 60.0
 
 
 def batch(
@@ -143,9 +138,10 @@ def batch(
         raise ValueError("give a source and a destination, as in deshadow batch photos/ -o clean/")
     terminal = sys.stderr.isatty()
     with _quieten(verbose) as say:
+        from deshadow.cluster.lists import Columns
+        from deshadow.cluster.progress import Reporter, format_summary
         from deshadow.cluster.run import ErrorLimit, run
         from deshadow.cluster.settings import Job, Networks, Resources
-        from deshadow.cluster.sources import Columns
         from deshadow.cluster.storage import clean_address
         from deshadow.removal.options import RemovalOptions
         from deshadow.removal.process import PhotoRequest
@@ -178,64 +174,11 @@ def batch(
         except KeyboardInterrupt:
             say("deshadow: stopped; finished photos are kept, and the same command goes on\n")
             raise
-    _print_summary(tally, job.destination)
+    print(format_summary(tally, job.destination))  # noqa: T201
     if tally.early:
         sys.exit(_EARLY)
     if tally.failed and limit is None:
         sys.exit(2)
-
-
-class Reporter:
-    """Shows how a run stands: on a terminal in a line that changes, otherwise in a new line every minute."""
-
-    def __init__(self, say: Callable[[str], None], terminal: bool) -> None:
-        self._say, self._terminal = say, terminal
-        self._last = float("-inf")
-
-    def __call__(self, tally: "Tally") -> None:
-        """Show the tally, unless that was done a moment ago."""
-        now = time.monotonic()
-        if self._terminal:
-            self._say(f"{format_progress(tally, now)}\033[K\r")
-        elif now - self._last >= _MINUTE:
-            self._say(f"{format_progress(tally, now)}\n")
-            self._last = now
-
-
-def format_progress(tally: "Tally", now: float) -> str:
-    """One line: photos done, rate, failures and time left."""
-    finished = tally.earlier + tally.done
-    line = f"{finished:,} of {tally.total:,} photos"
-    if tally.failed:
-        line += f", {tally.failed:,} failed"
-    if not tally.done:
-        return f"{line}; the workers are starting" if finished < tally.total else line
-    rate = tally.done / max(now - tally.planned, 1e-9)
-    left = (tally.total - finished) / rate
-    return f"{line}, {rate:.1f} a second, {format_time(left)} left"
-
-
-def format_time(seconds: float) -> str:
-    """45 s, 12 min, 3.5 h or 2.1 days."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    if seconds < 100 * 60:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h" if seconds < 48 * 3600 else f"{seconds / 86400:.1f} days"
-
-
-def _print_summary(tally: "Tally", destination: str) -> None:
-    seconds = time.monotonic() - tally.planned
-    finished = tally.earlier + tally.done
-    line = f"{finished:,} of {tally.total:,} photos are finished"
-    line += f", {tally.earlier:,} of them before" if tally.earlier else ""
-    line += f"; {tally.failed:,} failed" if tally.failed else ""
-    line += (
-        f". {tally.done:,} took {format_time(seconds)} with {tally.workers} workers." if tally.done else "."
-    )
-    print(f"{line} The manifest is {destination}/_manifest.")  # noqa: T201
-    if tally.early:
-        print("The run was ended early because more photos failed than --max-errors allows.")  # noqa: T201
 
 
 @contextmanager

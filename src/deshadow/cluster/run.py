@@ -15,12 +15,13 @@ import ray.data
 import ray.util.client
 
 from deshadow.cluster.execution import choose_workers, execute_blocks, execute_remotely, share_of_gpu
+from deshadow.cluster.lists import Columns
 from deshadow.cluster.manifest import Manifest, count
 from deshadow.cluster.settings import Job
-from deshadow.cluster.sources import Columns, plan_photos
+from deshadow.cluster.sources import plan_photos
 from deshadow.cluster.storage import Storage
 
-_STORE = 128 * 2**20  # bytes of Ray's object store: only addresses and states pass through it
+_STORE = 256 * 2**20  # bytes of Ray's object store: only addresses and states pass through it
 _ANSWER = 5.0  # seconds in which a cluster must answer
 _ROUNDS = 3
 

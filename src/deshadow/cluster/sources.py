@@ -1,6 +1,5 @@
 """The plan of a run: the photos of a folder, a bucket, a pattern or a list, and where each result goes."""
 
-import io
 import posixpath
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -9,15 +8,13 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
 from pyarrow.fs import FileType
 
+from deshadow.cluster.lists import LISTS, Columns, read_list
 from deshadow.cluster.storage import Found, Storage, clean_address, is_local
 from deshadow.photo.formats import ENDINGS, READABLE
 from deshadow.removal.tasks import choose_ending, choose_mask, is_result
 
-LISTS = (".txt", ".csv", ".parquet")
 PLAN = pa.schema(
     [
         ("source", pa.string()),
@@ -30,20 +27,6 @@ PLAN = pa.schema(
     ]
 )
 _MAGIC = frozenset("*?[")
-
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """The columns of a list, by name."""
-
-    source: str | None = None
-    """Addresses of the photos; without a name, the first column."""
-    mask: str | None = None
-    """Addresses of masks."""
-    at: str | None = None
-    """Points, such as "120,80" or "120,80 300,40"."""
-    instance: str | None = None
-    """Numbers of shadows, such as "2" or "1,2"."""
 
 
 @dataclass(slots=True)
@@ -90,7 +73,9 @@ def _find(storage: Storage, source: str, destination: str, columns: Columns) -> 
     else:
         kind = storage.kind(address)
     if kind == FileType.File and PurePosixPath(address).suffix.lower() in LISTS:
-        yield from _read_list(storage, address, columns)
+        for each in read_list(storage, address, columns):
+            relative = _name_result(each.inside)
+            yield _Row(each.address, relative, mask=each.mask, at=each.at, instance=each.instance)
         return
     if columns != Columns():
         raise ValueError(f"{source} is not a list: columns can be named for a {', '.join(LISTS)} file")
@@ -132,57 +117,15 @@ def _matches(names: Sequence[str], parts: Sequence[str]) -> bool:
     return bool(names) and fnmatchcase(names[0], parts[0]) and _matches(names[1:], parts[1:])
 
 
-def _read_list(storage: Storage, address: str, columns: Columns) -> Iterator[_Row]:
-    """The photos that a text, CSV or Parquet file names; relative paths start at the folder of the list."""
-    table = _open_list(storage, address)
-    named = [columns.source or table.column_names[0], columns.mask, columns.at, columns.instance]
-    for name in named:
-        if name is not None and name not in table.column_names:
-            known = ", ".join(table.column_names)
-            raise ValueError(f"{address} has no column {name!r}: its columns are {known}")
-    empty = pa.nulls(len(table), pa.string())
-    values = [empty if name is None else table[name].cast(pa.string()) for name in named]
-    folder = address.rpartition("/")[0]
-    for source, mask, at, instance in zip(*(each.to_pylist() for each in values), strict=True):
-        if source and source.strip():
-            full = _join(folder, source.strip())
-            inside = full.removeprefix(f"{folder}/")
-            relative = inside if inside != full else full.partition("://")[2] or full
-            yield _Row(
-                *(full, _name_result(relative.strip("/"))),
-                mask=_join(folder, mask) if mask else "",
-                at=at or "",
-                instance=instance or "",
-            )
-
-
-def _open_list(storage: Storage, address: str) -> pa.Table:
-    data = storage.read(address)
-    try:
-        if address.lower().endswith(".parquet"):
-            return pyarrow.parquet.read_table(io.BytesIO(data))
-        if address.lower().endswith(".csv"):
-            return pyarrow.csv.read_csv(io.BytesIO(data))
-        return pa.table({"address": pa.array(data.decode().splitlines(), pa.string())})
-    except (pa.ArrowException, UnicodeDecodeError) as error:
-        raise ValueError(f"{address} cannot be read as a list ({error}): write it again") from error
-
-
-def _join(folder: str, given: str) -> str:
-    """The address that a list gives, absolute and without .. in it."""
-    if not is_local(given) or given.startswith("/"):
-        return clean_address(given)
-    start, sign, inside = folder.rpartition("://")
-    return start + sign + posixpath.normpath(posixpath.join(inside, given))
-
-
 def _is_photo(found: Found) -> bool:
     path = PurePosixPath(found.address)
     return path.suffix.lower() in READABLE and not path.name.startswith(".") and not is_result(path)
 
 
 def _name_result(relative: str) -> str:
-    path = PurePosixPath(relative)
+    path = PurePosixPath(
+        posixpath.normpath(f"/{relative}").lstrip("/")
+    )  # .. never leads out of a destination
     return str(path.with_suffix(choose_ending(path)))
 
 
