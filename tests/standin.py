@@ -11,7 +11,7 @@ import numpy as np
 import uvicorn
 from numpy.typing import NDArray
 
-from deshadow.removal.modes import Progress, Stage
+from deshadow.removal.modes import EndEarlyError, Progress, Stage
 from deshadow.removal.options import RemovalOptions
 from deshadow.removal.remover import RemovalResult
 from deshadow.removal.selection import Selection
@@ -60,12 +60,17 @@ class StandIn:
         so_far = pixels.copy()
         total = self.windows if options.mode == "removal" else 1
         stage: Stage = "windows" if options.mode == "removal" else "quick"
+        if progress and stage == "windows":
+            progress(Progress(0.0, stage, 0, total))
         for done in range(total):
             edge = slice(done * pixels.shape[1] // total, (done + 1) * pixels.shape[1] // total)
             so_far[:, edge] = np.where(mask[:, edge, None] > 0, bright[:, edge], pixels[:, edge])
             time.sleep(self.pause)
-            if progress:
-                progress(Progress((done + 1) / total, stage, done + 1, total, lambda: so_far))
+            try:
+                if progress:
+                    progress(Progress((done + 1) / total, stage, done + 1, total, lambda: so_far))
+            except EndEarlyError:
+                return RemovalResult(so_far, mask, mask)
         return RemovalResult(bright, mask, mask)
 
 

@@ -14,7 +14,7 @@ from deshadow.diffusion.arrays import Array
 from deshadow.image.colour import srgb_to_lab
 from deshadow.metrics.scores import gradient_energy, lab_difference
 from deshadow.removal import windows
-from deshadow.removal.modes import Progress
+from deshadow.removal.modes import EndEarlyError, Progress
 from deshadow.removal.options import RemovalOptions, parse_options
 from deshadow.removal.remover import Remover
 from deshadow.removal.selection import Selection
@@ -157,6 +157,30 @@ def test_progress_rises_shows_the_picture_and_can_cancel() -> None:
 
     with pytest.raises(EnoughError):
         remover().relight(photo, all_of(photo[..., 0] < 0.5), RemovalOptions(mode="removal"), stop)
+
+
+def test_a_removal_that_is_ended_early_keeps_the_windows_that_are_done() -> None:
+    photo = plain(400, 900)
+    photo[20:60, 700:800] = 0.4
+    previews: list[np.ndarray] = []
+
+    def end_after(windows: int) -> np.ndarray:
+        def report(progress: Progress) -> None:
+            if progress.stage == "windows" and progress.total and progress.done == windows:
+                assert progress.preview is not None
+                previews.append(progress.preview())
+                raise EndEarlyError
+
+        options = RemovalOptions(mode="removal")
+        found = remover().relight(photo, all_of(photo[..., 0] < 0.5), options, report)
+        assert found is not None
+        return found.composite(photo)
+
+    none, one, quick = end_after(0), end_after(1), remover().relight(photo, all_of(photo[..., 0] < 0.5))
+    assert quick is not None
+    assert np.abs(none - quick.composite(photo)).max() < 1e-6
+    assert np.abs(one - previews[1]).max() < 1e-6
+    assert np.abs(one - none).max() > 0
 
 
 @settings(max_examples=25, deadline=None)

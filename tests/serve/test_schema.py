@@ -46,7 +46,7 @@ def operations(served: Served) -> list[Any]:
 
 
 def test_every_address_is_described(served: Served) -> None:
-    assert len(operations(served)) == 19
+    assert len(operations(served)) == 20
 
 
 @pytest.mark.parametrize("mode", list(GenerationMode))

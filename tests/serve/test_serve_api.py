@@ -205,7 +205,7 @@ def test_beyond_its_bound_the_queue_says_when_to_come_back(slow: Served) -> None
     photo = slow.upload(encoded(scene()))["id"]
     jobs = [slow.start(photo, mode="removal")["id"]]
     slow.wait(jobs[0], "running")
-    jobs += [slow.start(photo)["id"] for _ in range(2)]
+    jobs += [slow.start(photo, mode="removal")["id"] for _ in range(2)]
     assert [slow.job(name)["position"] for name in jobs] == [0, 1, 2]
     for answer in (
         slow.http.post(f"/api/photos/{photo}/jobs"),
@@ -216,22 +216,17 @@ def test_beyond_its_bound_the_queue_says_when_to_come_back(slow: Served) -> None
         assert 1 <= int(answer.headers["retry-after"]) <= 60
     slow.http.post(f"/api/jobs/{jobs[1]}/cancel")
     assert slow.job(jobs[1])["state"] == "cancelled"
-    assert slow.job(slow.start(photo)["id"])["position"] == 2
+    assert slow.job(slow.start(photo, mode="removal")["id"])["position"] == 2
 
 
-def test_finding_shadows_goes_ahead_of_removing_them(slow: Served) -> None:
+def test_finding_shadows_does_not_wait_for_removals(slow: Served) -> None:
     photo = slow.upload(encoded(scene()))["id"]
     running, waiting = (slow.start(photo, mode="removal")["id"] for _ in range(2))
     slow.wait(running, "running")
-    found: list[httpx.Response] = []
-    asking = threading.Thread(target=lambda: found.append(slow.http.get(f"/api/photos/{photo}/shadows")))
-    asking.start()
-    while slow.job(waiting)["position"] != 2:
-        assert not found
-    slow.http.post(f"/api/jobs/{running}/cancel")
-    asking.join()
-    assert len(found[0].json()["instances"]) == 2
-    assert slow.job(waiting)["state"] in ("queued", "running")
+    found = slow.http.get(f"/api/photos/{photo}/shadows").json()["instances"]
+    assert len(found) == 2
+    assert slow.job(running)["state"] == "running"
+    assert slow.job(waiting)["state"] == "queued"
 
 
 def test_a_running_job_ends_when_cancelled_and_leaves_no_files(slow: Served) -> None:
@@ -330,3 +325,68 @@ def test_the_page_is_served_with_a_tag(served: Served) -> None:
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     assert served.http.get("/", headers={"if-none-match": page.headers["etag"]}).status_code == 304
     assert served.http.get("/page/../app.py").status_code == 404
+
+
+def test_a_removal_that_is_finished_early_keeps_the_windows_that_are_done() -> None:
+    with serving(StandIn(pause=0.1, windows=40)) as slow:
+        picture = scene(160, 60)
+        photo = slow.upload(encoded(picture))["id"]
+        job = slow.start(photo, mode="removal", mask=encoded(np.full((60, 160), 255, np.uint8)))["id"]
+        while slow.job(job)["done"] < 2:
+            assert slow.job(job)["state"] in ("queued", "running")
+        slow.http.post(f"/api/jobs/{job}/finish")
+        ended = slow.wait(job)
+        assert (ended["state"], ended["total"]) == ("done", 40)
+        done = ended["done"] * 160 // 40
+        result = slow.result(job)
+        assert 2 <= ended["done"] < 20
+        assert (result[:, done:] == picture[:, done:]).all()
+        assert (result[:, :done] == np.minimum(2 * picture[:, :done].astype(int), 255)).all()
+
+
+def test_quick_does_not_wait_for_the_windows_of_another_removal() -> None:
+    with serving(StandIn(pause=0.1, windows=100)) as slow:
+        photo = slow.upload(encoded(scene()))["id"]
+        long, other = (slow.start(photo, mode="removal")["id"] for _ in range(2))
+        slow.wait(long, "running")
+        quick = slow.start(photo)["id"]
+        assert slow.wait(quick)["state"] == "done"
+        assert slow.job(long)["state"] == "running"
+        assert slow.job(other)["state"] == "queued"
+        assert slow.result(quick).shape == (60, 80, 3)
+
+
+def test_the_time_left_is_estimated_from_the_windows_that_are_done() -> None:
+    with serving(StandIn(pause=0.1, windows=30)) as slow:
+        photo = slow.upload(encoded(scene()))["id"]
+        job = slow.start(photo, mode="removal")["id"]
+        estimates = []
+        while (now := slow.job(job))["state"] in ("queued", "running"):
+            if now["left"] is not None:
+                estimates.append(now["seconds"] + now["left"])
+        assert len(estimates) > 20
+        assert all(0.5 * now["seconds"] < each < 2 * now["seconds"] for each in estimates)
+
+
+@pytest.mark.parametrize(("name", "quality"), [("JPEG", 90), ("WEBP", 80), ("TIFF", None), ("PNG", None)])
+def test_a_result_comes_in_another_format(served: Served, name: str, quality: int | None) -> None:
+    picture = scene()
+    photo = served.upload(encoded(picture), "yard.bmp")["id"]
+    job = served.start(photo)["id"]
+    served.wait(job)
+    exact = served.result(job)
+    query = {"format": name} | ({"quality": quality} if quality else {})
+    answer = served.http.get(f"/api/jobs/{job}/result", params=query)
+    assert answer.headers["content-type"] == f"image/{name.lower()}"
+    with Image.open(io.BytesIO(answer.content)) as found:
+        assert found.format == name
+        assert np.abs(np.asarray(found).astype(int) - exact).mean() < (20 if quality else 1e-9)
+    assert any(each["name"] == name for each in served.http.get("/api/settings").json()["formats"])
+
+
+def test_a_format_that_is_not_known_is_refused_in_a_sentence(served: Served) -> None:
+    job = served.start(served.upload(encoded(scene()))["id"])["id"]
+    served.wait(job)
+    answer = served.http.get(f"/api/jobs/{job}/result", params={"format": "XYZ"})
+    assert answer.status_code == 422
+    assert answer.json()["error"]["message"].startswith("Unknown format 'XYZ': choose JPEG, PNG")

@@ -42,6 +42,10 @@ class Progress:
 Report = Callable[[Progress], None]
 
 
+class EndEarlyError(Exception):
+    """Raised by a report to end Removal early: the result has the windows that are done."""
+
+
 def quick(
     backend: Backend,
     pixels: Field,
@@ -126,7 +130,10 @@ def removal(
     def show(result: Field) -> Field:
         return composite(pixels, apply_strength(pixels, result, options.strength), weight)
 
-    report(Progress(0.2, "windows", 0, total, lambda: show(relit)))
+    try:
+        report(Progress(0.2, "windows", 0, total, lambda: show(relit)))
+    except EndEarlyError:
+        return relit
     result = relit
     for part, own_seen, own_places in zip(parts, seen, places, strict=True):
         place, so_far = part.place, result
@@ -146,7 +153,10 @@ def removal(
             def preview(state: Callable[[], Field] = state, finish: Callable[..., Field] = finish) -> Field:
                 return show(finish(state()))
 
-            report(Progress(0.2 + 0.75 * done / total, "windows", done, total, preview))
+            try:
+                report(Progress(0.2 + 0.75 * done / total, "windows", done, total, preview))
+            except EndEarlyError:
+                return finish(state())
         if state is not None:
             result = finish(state())
     return result

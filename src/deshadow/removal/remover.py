@@ -125,7 +125,7 @@ class Remover:
 
         Without a selection the shadows are found, and selected by the options; a given selection is final, so
         `at`, `instance`, `exclude`, `invert_mask` and `threshold` have no effect on it. An exception that
-        `progress` raises ends the work.
+        `progress` raises ends the work; an `EndEarlyError` between two windows keeps what is done.
         """
         if pixels.ndim != 3 or pixels.shape[2] != 3 or 0 in pixels.shape:
             raise ValueError(f"a picture is (height, width, 3), not {pixels.shape}")

@@ -17,13 +17,14 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from deshadow import __version__
+from deshadow.photo.formats import FORMATS, is_installed
 from deshadow.removal.options import list_options
 from deshadow.serve.docs import render_docs
 from deshadow.serve.errors import ApiError, error_response, validation_error
 from deshadow.serve.guard import Guard
 from deshadow.serve.jobs import Networks
 from deshadow.serve.routes import make_job_routes, make_photo_routes
-from deshadow.serve.schema import HealthOut, SettingsOut, describe_option, error_responses
+from deshadow.serve.schema import FormatOut, HealthOut, SettingsOut, describe_option, error_responses
 from deshadow.serve.service import Service
 from deshadow.serve.settings import Settings
 
@@ -120,6 +121,11 @@ def _add_server_routes(app: FastAPI, service: Service) -> None:
             expire=settings.expire,
             queue=settings.queue,
             accept=",".join(_list_media_types()),
+            formats=[
+                FormatOut(name=each.name, lossy=not each.lossless)
+                for each in FORMATS.values()
+                if is_installed(each.name)
+            ],
             options={option.name: describe_option(option) for option in list_options("http")},
         )
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deshadow.photo import Photo, encode_photo
-from deshadow.removal.modes import Progress
+from deshadow.removal.modes import EndEarlyError, Progress
 from deshadow.removal.options import RemovalOptions
 from deshadow.removal.remover import RemovalResult
 from deshadow.removal.selection import Selection, select, select_painted
@@ -74,11 +74,19 @@ def run_detection(networks: Networks, stored: StoredPhoto, max_pixels: int, task
 
 
 def run_removal(
-    networks: Networks, job: RemovalJob, request: RemovalRequest, max_pixels: int, task: QueuedTask
+    networks: Networks,
+    job: RemovalJob,
+    request: RemovalRequest,
+    max_pixels: int,
+    task: QueuedTask,
+    rest: Callable[[], None],
 ) -> None:
-    """Remove shadows and write the files of a job; a job that fails or is cancelled leaves no files."""
+    """Remove shadows and write the files of a job; a job that fails or is cancelled leaves no files.
+
+    `rest` is called between two windows, and may do other work.
+    """
     try:
-        _remove(networks, job, request, max_pixels, task)
+        _remove(networks, job, request, max_pixels, task, rest)
     except BaseException:
         delete_files(job)
         raise
@@ -87,14 +95,19 @@ def run_removal(
 
 
 def _remove(
-    networks: Networks, job: RemovalJob, request: RemovalRequest, max_pixels: int, task: QueuedTask
+    networks: Networks,
+    job: RemovalJob,
+    request: RemovalRequest,
+    max_pixels: int,
+    task: QueuedTask,
+    rest: Callable[[], None],
 ) -> None:
     task.report("detect", 0.0)
     photo = pictures.decode_photo(job.photo.file("upload"), job.photo.name, max_pixels)
     base = _read_base(job) if job.base else None
     start = photo.pixels if base is None else base.paste(photo.pixels)
     selection = _select(networks, job, request, photo, task)
-    result = networks.relight(start, selection, request.options, _make_reporter(job, task))
+    result = networks.relight(start, selection, request.options, _make_reporter(job, task, rest))
     task.report("write", 0.97, task.done, task.total)
     job.found = result is not None
     if result is None:
@@ -107,13 +120,23 @@ def _remove(
         changed |= base.expand(photo.height, photo.width)
         composed = photo.composite(result.composite(start), changed.astype(np.float32))
     del photo, start, result, selection  # large, and no longer needed
-    job.bytes += write_private(job.file("result"), encode_photo(composed))
     if request.keep:
-        task.check()
+        _show(job, composed.pixels)  # before the slower encoders of the files
+        task.report("write", 0.98, task.done, task.total)
         job.bytes += write_private(job.file("layer"), Layer.crop(composed.pixels, changed).to_bytes())
         job.bytes += write_private(job.file("picture"), pictures.encode_for_display(composed)[0])
         job.bytes += write_private(job.file("mask"), pictures.encode_grey(pictures.to_8_bits(weight)))
+        task.check()
+    job.bytes += write_private(job.file("result"), encode_photo(composed))
     task.report("write", 1.0, task.done, task.total)
+
+
+def encode_result(job: RemovalJob, kind: str, quality: int | None, max_pixels: int) -> bytes:
+    """The result of a finished job in another format or quality, made from the upload and what changed."""
+    photo = pictures.decode_photo(job.photo.file("upload"), job.photo.name, max_pixels)
+    layer = Layer.from_bytes(job.file("layer").read_bytes())
+    changed = layer.expand(photo.height, photo.width).astype(np.float32)
+    return encode_photo(photo.composite(layer.paste(photo.pixels), changed), kind, quality)
 
 
 def _read_base(job: RemovalJob) -> Layer:
@@ -160,7 +183,13 @@ def _find_labels(
     return labels
 
 
-def _make_reporter(job: RemovalJob, task: QueuedTask) -> Callable[[Progress], None]:
+def _show(job: RemovalJob, pixels: NDArray[np.float32]) -> None:
+    """Replace the preview of a job by this picture (H, W, 3)."""
+    job.preview = pictures.encode_preview(pixels)
+    job.previews += 1
+
+
+def _make_reporter(job: RemovalJob, task: QueuedTask, rest: Callable[[], None]) -> Callable[[Progress], None]:
     """A function that passes progress on to the task, with a preview from time to time."""
     due = time.monotonic() + _PREVIEW_PAUSE
 
@@ -169,9 +198,13 @@ def _make_reporter(job: RemovalJob, task: QueuedTask) -> Callable[[Progress], No
         task.report(progress.stage, 0.95 * progress.share, progress.done, progress.total)
         began = time.monotonic()
         if progress.preview is not None and began >= due:
-            job.preview = pictures.encode_preview(progress.preview())
-            job.previews += 1
+            _show(job, progress.preview())
             now = time.monotonic()
             due = now + max(_PREVIEW_PAUSE, (now - began) * (1 / _PREVIEW_SHARE - 1))
+        if progress.done < progress.total:
+            if task.enough.is_set():
+                raise EndEarlyError
+            rest()
+            task.check()
 
     return report

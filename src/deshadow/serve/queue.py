@@ -14,6 +14,9 @@ from deshadow.serve.errors import INTERNAL, ApiError, stopping
 
 log = logging.getLogger("deshadow.serve")
 
+_LAST_STEPS = 1.5
+"""How long the last steps of a removal take, compared with a window."""
+
 TaskState = Literal["queued", "running", "done", "failed", "cancelled"]
 
 
@@ -42,12 +45,21 @@ class QueuedTask:
     """Number of requests that wait for the task; it is cancelled when the last of them is closed."""
     cancelled: threading.Event = field(default_factory=threading.Event)
     """Set to end the task at its next step."""
+    enough: threading.Event = field(default_factory=threading.Event)
+    """Set to end the windows of a removal early and keep what is done."""
+    stage_began: float = 0.0
+    """When the current stage began."""
+    step_ended: float = 0.0
+    """When the latest step of it ended."""
     ended: "Future[None]" = field(default_factory=Future)
     """Resolved when the task is done, failed or cancelled."""
 
     def report(self, stage: str, share: float, done: int = 0, total: int = 0) -> None:
         """Set the progress; a cancelled task ends here."""
         self.check()
+        self.step_ended = time.monotonic()
+        if stage != self.stage:
+            self.stage_began = self.step_ended
         self.stage, self.share, self.done, self.total = stage, min(max(share, 0.0), 1.0), done, total
         self.version += 1
 
@@ -59,6 +71,14 @@ class QueuedTask:
     def elapsed(self) -> float:
         """Seconds that the task has run."""
         return self.seconds or (0.0 if self.began is None else time.monotonic() - self.began)
+
+    def estimate_left(self) -> float | None:
+        """Estimate of the seconds until the task is done, from its own windows; None before the first."""
+        if self.state != "running" or self.stage != "windows" or not self.done:
+            return None
+        window = (self.step_ended - self.stage_began) / self.done
+        left = window * (self.total - self.done + _LAST_STEPS)
+        return max(left - (time.monotonic() - self.step_ended), 0.0)
 
     def end(self, state: TaskState, error: ApiError | None = None) -> None:
         """Set the final state; called once."""
@@ -77,7 +97,8 @@ class Queue:
         self._on_end = on_end
         self._change = threading.Condition()
         self._waiting: deque[QueuedTask] = deque()
-        self._running: QueuedTask | None = None
+        self._running: list[QueuedTask] = []
+        """The running task; after it, the urgent one that runs between two of its steps."""
         self._stopping = False
         self._mean_seconds = 1.0
         self._thread = threading.Thread(target=self._run_tasks, name="deshadow-work", daemon=True)
@@ -112,7 +133,7 @@ class Queue:
     def position(self, task: QueuedTask) -> int:
         """Number of tasks before this one."""
         with self._change:
-            return self._waiting.index(task) + (self._running is not None) if task in self._waiting else 0
+            return self._waiting.index(task) + len(self._running) if task in self._waiting else 0
 
     def cancel(self, task: QueuedTask) -> None:
         """Remove a task from the queue; if it is running, it ends at its next step."""
@@ -128,7 +149,7 @@ class Queue:
         """Take no more tasks and cancel all; does not wait for them to end."""
         with self._change:
             self._stopping = True
-            tasks = [*self._waiting, *([self._running] if self._running else [])]
+            tasks = [*self._waiting, *self._running]
             self._change.notify()
         for task in tasks:
             self.cancel(task)
@@ -143,12 +164,25 @@ class Queue:
                 self._change.wait_for(lambda: self._stopping or self._waiting)
                 if not self._waiting:
                     return
-                task = self._running = self._waiting.popleft()
-            _run(task)
-            self._mean_seconds += 0.2 * (task.seconds - self._mean_seconds)
-            self._on_end(task)
-            self._running = None
+                task = self._waiting.popleft()
+            self._run(task)
             del task  # frees its pictures while the thread waits
+
+    def run_urgent(self) -> None:
+        """Run the urgent tasks that wait. A long task calls this between its steps, in the queue's thread."""
+        while True:
+            with self._change:
+                if not self._waiting or not self._waiting[0].urgent:
+                    return
+                task = self._waiting.popleft()
+            self._run(task)
+
+    def _run(self, task: QueuedTask) -> None:
+        self._running.append(task)
+        _run(task)
+        self._mean_seconds += 0.2 * (task.seconds - self._mean_seconds)
+        self._on_end(task)
+        self._running.pop()
 
 
 def _run(task: QueuedTask) -> None:

@@ -5,10 +5,10 @@ import dataclasses
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path, PurePath
-from typing import BinaryIO
+from typing import Annotated, BinaryIO
 from urllib.parse import quote
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response, StreamingResponse
 
 from deshadow.photo.formats import FORMATS, WRITTEN_AS
@@ -150,16 +150,34 @@ def make_job_routes(service: Service) -> APIRouter:
     @routes.get(
         "/jobs/{job}/result", response_class=Response, responses={**PHOTO, **error_responses(404, 409)}
     )
-    async def get_result(job: str) -> Response:
-        """The result for download: in the photo's format, at full resolution, with its metadata."""
+    async def get_result(
+        job: str,
+        format: Annotated[str | None, Query(description="As `formats` of the settings.")] = None,  # noqa: A002
+        quality: Annotated[int | None, Query(ge=1, le=100, description="Of a lossy format.")] = None,
+    ) -> Response:
+        """The result for download: in the photo's format or another, full resolution, with its metadata."""
         found = _get_finished(service, job)
-        return await _send_file(found.file("result"), *_name_download(found.photo))
+        own = _name_format(found.photo)
+        if format is not None and format not in FORMATS:
+            raise ApiError(422, "format", f"Unknown format {format[:20]!r}: choose {', '.join(FORMATS)}.")
+        if quality is None and format in (None, own):
+            return await _send_file(found.file("result"), *_name_download(found.photo))
+        data = await service.convert_result(found, format or own, quality)
+        kind, headers = _name_download(found.photo, format)
+        return Response(data, media_type=kind, headers=headers)
 
     @routes.post("/jobs/{job}/cancel", responses=error_responses(404, 415))
     async def cancel_job(job: str) -> JobOut:
         """Cancel a job. A running job ends at its next step."""
         found = service.store.get_job(job)
         service.cancel(found.task)
+        return _describe_job(service, found)
+
+    @routes.post("/jobs/{job}/finish", responses=error_responses(404, 415))
+    async def finish_job(job: str) -> JobOut:
+        """End the windows of a removal early. The result has those that are done."""
+        found = service.store.get_job(job)
+        found.task.enough.set()
         return _describe_job(service, found)
 
     @routes.delete("/jobs/{job}", status_code=204, responses=error_responses(404))
@@ -211,7 +229,7 @@ def _describe_photo(photo: StoredPhoto, expire: float) -> PhotoOut:
 def _describe_job(service: Service, job: RemovalJob) -> JobOut:
     task, address = job.task, f"/api/jobs/{job.id}"
     done, seconds = task.state == "done", task.elapsed()
-    predictable = task.state == "running" and task.share > 0.05
+    left = task.estimate_left()
     return JobOut(
         id=job.id,
         photo=job.photo.id,
@@ -224,7 +242,7 @@ def _describe_job(service: Service, job: RemovalJob) -> JobOut:
         total=task.total,
         found=job.found if done else None,
         seconds=round(seconds, 2),
-        left=round(seconds * (1 - task.share) / task.share, 1) if predictable else None,
+        left=None if left is None else round(left, 1),
         preview=f"{address}/preview?n={job.previews}" if job.preview and not done else None,
         picture=f"{address}/picture" if done else None,
         result=f"{address}/result" if done else None,
@@ -275,9 +293,14 @@ async def _read_chunks(file: BinaryIO) -> AsyncIterator[bytes]:
             yield chunk
 
 
-def _name_download(photo: StoredPhoto) -> tuple[str, dict[str, str]]:
-    """Media type of a result, and the header with its file name; the result of a raw photo is a TIFF."""
-    written = FORMATS[WRITTEN_AS.get(photo.format, photo.format)]
+def _name_format(photo: StoredPhoto) -> str:
+    """The format of a photo's result; that of a raw photo is TIFF."""
+    return WRITTEN_AS.get(photo.format, photo.format)
+
+
+def _name_download(photo: StoredPhoto, format: str | None = None) -> tuple[str, dict[str, str]]:  # noqa: A002
+    """Media type of a result, and the header with its file name."""
+    written = FORMATS[format or _name_format(photo)]
     name = PurePath(photo.name)
     ending = name.suffix if name.suffix.lower() in written.endings else written.endings[0]
     return f"image/{written.name.lower()}", _attach(f"{name.stem}.deshadowed{ending}")

@@ -208,6 +208,13 @@ class RangeOut(BaseModel):
     step: float
 
 
+class FormatOut(BaseModel):
+    """A format in which a result can be downloaded."""
+
+    name: str
+    lossy: Annotated[bool, Field(description="Whether it takes a quality.")]
+
+
 class SettingsOut(BaseModel):
     """Limits of this server, and the removal options."""
 
@@ -217,6 +224,7 @@ class SettingsOut(BaseModel):
     expire: Annotated[float, Field(description="Seconds after its last use until a photo is deleted.")]
     queue: Annotated[int, Field(description="Number of tasks that may wait.")]
     accept: Annotated[str, Field(description="Media types of the photos that the server reads.")]
+    formats: Annotated[list[FormatOut], Field(description="Formats in which results can be downloaded.")]
     options: dict[str, ChoiceOut | RangeOut]
 
 

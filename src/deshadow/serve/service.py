@@ -91,9 +91,13 @@ class Service:
             raise ApiError(422, "mask", "Send either a mask or instances and points, not both.")
 
         def run(task: QueuedTask) -> None:
-            jobs.run_removal(self.networks, job, request, self.settings.max_pixels, task)
+            jobs.run_removal(
+                self.networks, job, request, self.settings.max_pixels, task, self.queue.run_urgent
+            )
 
-        job = RemovalJob(new_id(), photo, form.base or None, QueuedTask(run))
+        # Quick is short: it need not wait for the windows of another removal.
+        task = QueuedTask(run, urgent=request.options.mode == "quick")
+        job = RemovalJob(new_id(), photo, form.base or None, task)
         if form.mask is not None:
             data = await form.mask.read()
             async with self._decoding:
@@ -109,6 +113,16 @@ class Service:
             raise
         self.store.add_job(job)
         return job
+
+    async def convert_result(self, job: RemovalJob, kind: str, quality: int | None) -> bytes:
+        """The result of a finished job in another format or quality."""
+        async with self._decoding:
+            try:
+                return await asyncio.to_thread(
+                    jobs.encode_result, job, kind, quality, self.settings.max_pixels
+                )
+            except (ValueError, OSError) as error:
+                raise ApiError(422, "format", f"The result {error}.") from error
 
     async def wait_for_job(self, job: RemovalJob, request: Request) -> None:
         """Wait until a job is done; cancel it if the request is closed before."""
