@@ -282,12 +282,13 @@ def test_released_weights_load_and_carry_their_recipe_but_no_paths(tmp_path: Pat
 
 def test_images_do_not_depend_on_the_batch_that_they_come_in(tmp_path: Path) -> None:
     data = write_pairs(tmp_path / "data")
-    chosen = options(tmp_path / "run", "--images", "1", "--data", str(data), "--synthetic", "0.5")
+    varied = ("--extra", str(data), "--extra-share", "0.3", "--coloured", "0.5", "--responses", "0.5")
+    chosen = options(tmp_path / "run", "--images", "1", "--data", str(data), "--synthetic", "0.5", *varied)
     source = open_source(chosen, torch.device("cpu"))
-    together = source.batch(16, 8)
-    kinds = [source.kind(n) for n in range(16, 24)]
-    assert {"real", "sunlight", "instances"} == set(kinds)
-    order = sorted(range(8), key=lambda k: kinds.index(kinds[k]))
+    together = source.batch(16, 12)
+    kinds = [source.kind(n) for n in range(16, 28)]
+    assert {"real", "extra", "sunlight", "instances"} == set(kinds)
+    order = sorted(range(12), key=lambda k: kinds.index(kinds[k]))
     for place, k in enumerate(order):
         alone = source.batch(16 + k, 1)
         for ours, theirs in zip(alone, together, strict=True):

@@ -152,6 +152,10 @@ def test_the_recipe_paper_is_the_paper_to_the_letter() -> None:
         "save_every": 120.0,
         "log_every": 3_200,
         "seed": 0,
+        "extra": None,
+        "extra_share": 0.05,
+        "coloured": 0.0,
+        "responses": 0.0,
         # For a detector alone.
         "masked": None,
         "masked_share": 0.3,

@@ -16,6 +16,7 @@ from deshadow.data.augment import Augmentation, Pairs, augment, vary
 from deshadow.data.degraded_masks import degrade_masks
 from deshadow.data.pairs.find import find, pick_evenly
 from deshadow.data.pairs.sample import Sample, Triplet
+from deshadow.data.responses import vary_responses
 from deshadow.data.rng import Draws
 from deshadow.data.synth.banks import open_banks
 from deshadow.data.synth.occluders import Occluders
@@ -25,13 +26,14 @@ from deshadow.image.morphology import dilate, dilation_radius
 from deshadow.training.objectives import Batch
 from deshadow.training.options import AugmentationOptions, DataOptions, TrainingOptions
 
-SampleKind = Literal["real", "sunlight", "instances"]
+SampleKind = Literal["real", "extra", "sunlight", "instances"]
 
 DRAWN = 48, 12
 """Number of backgrounds, and of occluders of each kind, that are drawn for a run without its own."""
 HELD_OUT = 1 << 40
 """Images from this number on are for validation; no run is so long."""
-GOLDEN = 0.6180339887498949
+GOLDEN, SILVER = (5**0.5 - 1) / 2, 2**0.5 - 1
+"""Multiples of these, modulo 1, are spread evenly: every range of images holds all kinds in their shares."""
 MARGIN = 1.5
 """Side of the backgrounds, as a multiple of the training crops that are cut from them."""
 
@@ -51,6 +53,9 @@ class Source:
 
     real: Pairs | None
     """(N, …) pairs of one size."""
+    extra: Pairs | None
+    """The same of another set."""
+    extra_share: float
     backgrounds: Tensor | None
     occluders: Occluders | None
     synthetic: float
@@ -61,6 +66,10 @@ class Source:
     final: float
     augmentation: Augmentation
     """How real pairs are varied, and backgrounds before shadows fall on them."""
+    coloured: float
+    """Share of the synthetic pictures whose shadows are coloured."""
+    responses: float
+    """Share of the pictures that are shown as another camera would give them."""
     hidden: float
     """Share of the pictures that are hidden from the denoiser in stage two."""
     degraded: float
@@ -74,6 +83,8 @@ class Source:
             timesteps=options.network.timesteps,
             final=options.objective.final,
             augmentation=make_augmentation(options.augmentation),
+            coloured=options.augmentation.coloured,
+            responses=options.augmentation.responses,
             hidden=options.objective.hide_picture,
             degraded=options.augmentation.degraded_masks,
         )
@@ -86,7 +97,10 @@ class Source:
         parts = [self.scenes(kind, numbers) for kind, numbers in groups.items()]
         draws = Draws(self.seed, self.index([n for numbers in groups.values() for n in numbers]))
         scenes = Scenes(*(torch.cat(tensors) for tensors in zip(*parts, strict=True)))
-        picture, clean = (view.float() / 127.5 - 1 for view in (scenes.picture, scenes.clean))
+        views = scenes.picture.float() / 255, scenes.clean.float() / 255
+        if self.responses:
+            views = vary_responses(views, draws, self.responses)
+        picture, clean = (view * 2 - 1 for view in views)
         return Batch(
             picture.contiguous(),
             draw_masks(scenes.mask, scenes.protected, draws, self.degraded),
@@ -103,6 +117,8 @@ class Source:
 
     def kind(self, number: int) -> SampleKind:
         """The kind of an image; every range of numbers holds the kinds in nearly the same shares."""
+        if self.extra is not None and number * SILVER % 1 < self.extra_share:
+            return "extra"
         place = number * GOLDEN % 1
         if place >= self.synthetic:
             return "real"
@@ -111,24 +127,28 @@ class Source:
     def scenes(self, kind: SampleKind, numbers: Sequence[int]) -> Scenes:
         """Scenes of one kind, (B, …, size, size)."""
         draws = Draws(self.seed, self.index(numbers))
-        if kind == "real":
-            pairs = augment(self.choose_pairs(numbers), draws, self.size, self.augmentation)
+        if kind in ("real", "extra"):
+            found = self.choose_pairs(numbers, self.extra if kind == "extra" else self.real)
+            pairs = augment(found, draws, self.size, self.augmentation)
             return Scenes(*pairs, torch.zeros_like(pairs.mask))
         assert self.backgrounds is not None
         assert self.occluders is not None
         # A crop of a background is never enlarged.
         uncut = replace(self.augmentation, crop=(1 / MARGIN, 1.0))
         lit = vary(choose_backgrounds(draws, self.backgrounds), draws, self.size, uncut)
-        made = cast_shadows(lit, self.occluders, draws, SHADOW_RECIPES[kind])
+        recipe = SHADOW_RECIPES[kind]
+        if self.coloured:
+            recipe = replace(recipe, filter=(self.coloured, recipe.filter[1]))
+        made = cast_shadows(lit, self.occluders, draws, recipe)
         others = (made.instances & ~made.targets[..., None, None]).any(1, keepdim=True)
         return Scenes(made.picture, made.mask, made.clean, others & ~made.mask)
 
-    def choose_pairs(self, numbers: Sequence[int]) -> Pairs:
-        """The real pairs of these numbers, not augmented."""
-        assert self.real is not None
-        count = len(self.real.picture)
+    def choose_pairs(self, numbers: Sequence[int], pairs: Pairs | None) -> Pairs:
+        """Of real pairs those of these numbers, not augmented."""
+        assert pairs is not None
+        count = len(pairs.picture)
         place = self.index([shuffle_epoch(count, self.seed, n // count)[n % count] for n in numbers])
-        return Pairs(*(view[place] for view in self.real))
+        return Pairs(*(view[place] for view in pairs))
 
     def index(self, numbers: Iterable[int]) -> Tensor:
         """Numbers as a tensor on the device."""
@@ -145,6 +165,10 @@ def open_source(
     inputs, real = options.inputs, None
     if inputs.data is not None and inputs.synthetic < 1:
         real = Pairs(*(view.to(device) for view in stack_samples(find_split(inputs, inputs.split, "train"))))
+    extra = None
+    if inputs.extra is not None:
+        found = find(inputs.extra, skip_problems=inputs.skip_problems).samples
+        extra = Pairs(*(view.to(device) for view in stack_samples(found)))
     synthetic = inputs.synthetic if inputs.data is not None else 1.0
     backgrounds, occluders = None, None
     if synthetic or with_banks:
@@ -154,6 +178,8 @@ def open_source(
         )
     return Source(
         real,
+        extra,
+        inputs.extra_share,
         backgrounds,
         occluders,
         synthetic,
@@ -163,6 +189,8 @@ def open_source(
         options.network.timesteps,
         options.objective.final,
         make_augmentation(options.augmentation),
+        options.augmentation.coloured,
+        options.augmentation.responses,
         options.objective.hide_picture,
         options.augmentation.degraded_masks,
         device,

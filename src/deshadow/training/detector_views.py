@@ -15,7 +15,7 @@ from deshadow.data.synth.recipe import SHADOW_RECIPES
 from deshadow.data.synth.triplets import synthesise
 from deshadow.data.views import sample_view, vary_light, view_grid
 from deshadow.image.colour import linear_to_srgb, srgb_to_linear
-from deshadow.training.batches import Source, open_source
+from deshadow.training.batches import SILVER, Source, open_source
 from deshadow.training.options import TrainingOptions
 
 LIT = 0.2
@@ -25,8 +25,6 @@ NIGHT = 0.12
 RECIPE_ORDER = ("sunlight", "instances", "coloured", "dappled")
 """Of the synthetic pictures, each for STRETCH images in turn, so that a batch seldom mixes them."""
 STRETCH = 512
-SILVER = 2**0.5 - 1
-"""Multiples of it, modulo 1, tell which images are photos; like those of GOLDEN they are spread evenly."""
 
 
 class DetectorBatch(NamedTuple):
@@ -66,14 +64,15 @@ class Views:
         return DetectorBatch(picture.contiguous(memory_format=torch.channels_last), mask)
 
     def kind(self, number: int) -> str:
-        """masked, lit, real, or the name of a recipe for synthetic shadows."""
+        """masked, lit, real, extra, or the name of a recipe for synthetic shadows."""
         place = number * SILVER % 1
         if self.masked is not None and place < self.masked_share:
             return "masked"
         if self.lit is not None and place >= 1 - self.lit_share:
             return "lit"
-        if self.source.kind(number) == "real":
-            return "real"
+        kind = self.source.kind(number)
+        if kind in ("real", "extra"):
+            return kind
         return RECIPE_ORDER[number // STRETCH % len(RECIPE_ORDER)]
 
     def pictures(self, kind: str, numbers: Sequence[int]) -> Labelled:
@@ -86,8 +85,8 @@ class Views:
             place = Draws(source.seed, source.index(numbers)).integers("photo", high=len(photos.picture))
             picture = photos.picture[place]
             return Labelled(picture, photos.mask[place].to(torch.uint8) * 255, picture)
-        if kind == "real":
-            pairs = source.choose_pairs(numbers)
+        if kind in ("real", "extra"):
+            pairs = source.choose_pairs(numbers, source.extra if kind == "extra" else source.real)
             return Labelled(pairs.picture, pairs.mask.to(torch.uint8) * 255, pairs.clean)
         assert source.backgrounds is not None
         assert source.occluders is not None

@@ -54,13 +54,17 @@ class DataOptions:
     """Share of synthetic images, 0 to 1; always 1 without --data."""
     instances: float = 0.5
     """Share of the synthetic images that hold several shadows, of which one is to be removed."""
+    extra: Path | None = None
+    """Folder of more real pairs, such as documents, of which --extra-share of the images are taken."""
+    extra_share: float = 0.05
+    """Share of the images that come from --extra, where it is given."""
     skip_problems: bool = False
     """Leave out pairs that cannot be used, instead of stopping with a list of them."""
     size: int = 256
     """Side of the training crops in pixels."""
 
     def __post_init__(self) -> None:
-        check_shares(self, "synthetic", "instances")
+        check_shares(self, "synthetic", "instances", "extra_share")
         check_counts(self, "size")
 
 
@@ -102,9 +106,14 @@ class AugmentationOptions:
     """Standard deviation of the power to which the darkness of a shadow is raised."""
     tint: float = 0.03
     """Standard deviation of the same power between the channels."""
+    coloured: float = 0.0
+    """Share of the synthetic images whose shadows are coloured as behind glass."""
+    responses: float = 0.0
+    """Share of the images that are shown as another camera would give them: tone curve, lifted dark areas,
+    sharpening."""
 
     def __post_init__(self) -> None:
-        check_shares(self, "degraded_masks")
+        check_shares(self, "degraded_masks", "coloured", "responses")
         check_numbers(self, "exposure", "balance", "depth", "tint")
 
 

@@ -67,8 +67,9 @@ class ShadowRecipe:
     """Mean and deviation of how much the sky lights blue over red in the shadow, as half a natural log."""
     green: float = 0.03
     """Deviation of the green against red and blue, as a natural log."""
-    filter: float = 0.0
-    """Deviation of each channel's light in the shadow as a natural log, as behind coloured glass."""
+    filter: tuple[float, float] = (0.0, 0.55)
+    """Probability that the light in a picture's shadows is coloured as behind glass, and the deviation of
+    each channel then, as a natural log."""
     unevenness: float = 0.16
     """Deviation of the sky's light over the picture, as a natural log."""
     contrast: tuple[float, float] = (1.06, 0.16)
@@ -99,7 +100,7 @@ SHADOW_RECIPES = {
     "sunlight": DEFAULT_RECIPE,
     "instances": ShadowRecipe(shadows=(0.0, 0.4, 0.35, 0.25), targets="one"),
     "dappled": ShadowRecipe(kinds=(0.15, 0.7, 0.05, 0.05, 0.05), softness=(0.016, 0.4)),
-    "coloured": ShadowRecipe(darkness=Darkness.between(1.3, 6.0), filter=0.55),
+    "coloured": ShadowRecipe(darkness=Darkness.between(1.3, 6.0), filter=(1.0, 0.55)),
     "overcast": ShadowRecipe(darkness=Darkness.between(1.15, 2.2), softness=(0.05, 0.5)),
 }
 """Named recipes: real sunlight; several shadows, one to remove; under trees; behind coloured things such as
