@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -94,18 +95,31 @@ def test_a_destination_that_cannot_be_written(tmp_path: Path, batch: Command) ->
     fails(batch(tmp_path / "in", "-o", tmp_path / "file/out"), "cannot be")
 
 
-def test_a_bucket_that_cannot_be_read(
+def test_buckets_that_do_not_exist_or_may_not_be_used(
     tmp_path: Path, batch: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from moto.server import ThreadedMotoServer
 
+    write_photos(tmp_path / "in", 1)
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     server.start()
+    place = f"127.0.0.1:{server.get_host_and_port()[1]}"
+    query = f"?endpoint_override={place}&scheme=http&region=us-east-1"
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
-    query = f"?endpoint_override=127.0.0.1:{server.get_host_and_port()[1]}&scheme=http&region=us-east-1"
+    urlopen(Request(f"http://{place}/closed", method="PUT")).close()
     fails(batch(f"s3://nobody/2024{query}", "-o", tmp_path / "out"), "s3://nobody")
-    server.stop()
+    fails(batch(f"s3://closed/2024{query}", "-o", tmp_path / "out"), "s3://closed/2024", "not found")
+    plain = {"Content-Type": "text/plain"}
+    urlopen(
+        Request(f"http://{place}/moto-api/reset-auth", b"0", plain)
+    ).close()  # from now on, keys are checked
+    try:
+        fails(batch(f"s3://closed/2024{query}", "-o", tmp_path / "out"), "s3://closed", "check your access")
+        fails(batch(tmp_path / "in", "-o", f"s3://closed/out{query}"), "s3://closed", "check your access")
+    finally:
+        urlopen(Request(f"http://{place}/moto-api/reset-auth", b"inf", plain)).close()
+        server.stop()
 
 
 def test_a_cluster_that_does_not_answer(tmp_path: Path, batch: Command) -> None:

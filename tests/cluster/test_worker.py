@@ -90,6 +90,21 @@ def test_a_photo_that_ends_workers_fails_and_the_rest_goes_on(photo: Path, tmp_p
     assert [path.name for path in out.glob("*.png")] == ["second.png"]
 
 
+def test_an_unforeseen_error_is_a_row_too(
+    photo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("nobody thought of it")
+
+    out = tmp_path / "out"
+    worker = make_worker(out)
+    monkeypatch.setattr(worker.remover, "relight", fail)
+    list(worker(make_block(plan_photos(Storage(), str(photo), str(out)))))
+    row = read_rows(out)[str(photo)]
+    assert row["status"] == "failed"
+    assert "RuntimeError: nobody thought of it" in row["error"]
+
+
 def test_a_photo_too_large_for_the_memory_is_refused(photo: Path, tmp_path: Path) -> None:
     Image.new("L", (3000, 3000)).save(photo.parent / "large.png")
     out = tmp_path / "out"

@@ -120,11 +120,11 @@ def batch(
     ] = False,
     verbose: Annotated[Flag, Parameter(group=_RUN, help="Show what Ray reports.")] = False,
 ) -> None:
-    """Remove the shadows of very many photos, on this machine or on a Ray cluster, from and to any storage.
+    """Remove the shadows of very many photos, on this machine or on a Ray cluster, in any storage.
 
-    A run that was stopped goes on when the same command is given again. For one photo or a folder of some
-    hundreds, deshadow PHOTOS is enough and starts sooner; use batch for more photos than one machine can
-    process, for object storage, for lists, or where a long run must be resumable.
+    A run that was stopped goes on when the same command is given again.
+
+    For one photo or some hundreds use deshadow PHOTOS, which starts at once.
     """
     from deshadow.system.extras import require
 

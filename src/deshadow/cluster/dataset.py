@@ -11,9 +11,9 @@ import ray.data
 from deshadow.cluster.execution import choose_workers, share_of_gpu, worker_arguments
 from deshadow.cluster.settings import Job, Networks, Resources
 from deshadow.cluster.storage import Storage
-from deshadow.cluster.worker import check_size, describe, open_networks
+from deshadow.cluster.worker import check_size, describe, open_networks, process_safely
 from deshadow.removal.options import parse_options
-from deshadow.removal.process import PhotoRequest, try_photo
+from deshadow.removal.process import PhotoRequest
 from deshadow.removal.tasks import PhotoTask
 
 COLUMNS = pa.schema(
@@ -92,9 +92,7 @@ class DatasetWorker:
         mask = row[self.mask_column][0].as_py() if self.mask_column else None
         files = MemoryFiles(self.storage, self.job, photo, mask)
         task = PhotoTask(_PHOTO, None, _MASK if mask else None, address=files.name)
-        outcome = try_photo(
-            task, self.job.request, self.job.options, self.remover, files, lambda _: None, one_thread=False
-        )
+        outcome = process_safely(self.job, self.job.options, self.remover, task, files)
         return {**describe(replace(outcome, photo=files.name)), "result": files.result}
 
 

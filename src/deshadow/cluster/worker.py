@@ -17,8 +17,8 @@ from deshadow.cluster.settings import FIXED_MEMORY, MEGAPIXEL_MEMORY, Job
 from deshadow.cluster.storage import Storage
 from deshadow.removal.options import RemovalOptions
 from deshadow.removal.outcomes import Outcome
-from deshadow.removal.process import try_photo
-from deshadow.removal.remover import Remover
+from deshadow.removal.process import Files, try_photo
+from deshadow.removal.remover import Remover, WeightsError
 from deshadow.removal.tasks import PhotoTask
 from deshadow.system.files import silence_pillow
 
@@ -67,14 +67,12 @@ class PhotoWorker:
             photo["problem"],
             source,
         )
+        options = self.job.options
         try:
-            options = add_choice(self.job.options, photo["at"], photo["instance"])
+            options = add_choice(options, photo["at"], photo["instance"])
         except ValueError as error:
             task = replace(task, problem=str(error))
-            options = self.job.options
-        outcome = try_photo(
-            task, self.job.request, options, self.remover, files, lambda _: None, one_thread=False
-        )
+        outcome = process_safely(self.job, options, self.remover, task, files)
         return {
             **describe(outcome),
             "destination": f"{self.job.destination}/{outcome.outputs[0]}" if outcome.outputs else "",
@@ -107,6 +105,19 @@ class StoredFiles:
         if not self.digest:
             self.size, self.digest = len(data), hashlib.sha256(data).hexdigest()
         self.storage.write(f"{self.job.destination}/{path}", data)
+
+
+def process_safely(
+    job: Job, options: RemovalOptions, remover: Remover, task: PhotoTask, files: Files
+) -> Outcome:
+    """The outcome of a photo, also after an error that nobody thought of: one photo must not end a run."""
+    try:
+        return try_photo(task, job.request, options, remover, files, lambda _: None, one_thread=False)
+    except WeightsError:
+        raise
+    except Exception as error:
+        message = f"{task.name} cannot be processed ({type(error).__name__}: {error}): please report this"
+        return Outcome(task.name, "failed", error=message)
 
 
 def open_networks(job: Job) -> tuple[Remover, str]:
