@@ -99,14 +99,44 @@ def colour(page: "Page", x: float, y: float, canvas: str = "picture") -> list[in
 
 
 def finished(page: "Page") -> None:
+    """Wait until before and after are compared, and no removal runs."""
     page.wait_for_selector("#divider:not([hidden])")
-    page.wait_for_selector("body[data-state=ready]")
+    page.wait_for_selector("body[data-work='']")
+
+
+def remove(page: "Page") -> None:
+    """Remove what is selected, and wait for the quick result."""
+    page.click("[data-do=remove]")
+    finished(page)
+
+
+def overflowing(page: "Page") -> list[str]:
+    """What is visible, should fit and does not: it is outside the window, or its text is cut off."""
+    return list(
+        page.evaluate(
+            """() => {
+              const kinds = "button, label, p, select, summary, input, h2, h3, figure, .badge";
+              const within = ({ left, right, top, bottom }) =>
+                left > -2 && top > -2 && right < innerWidth + 2 && bottom < innerHeight + 2;
+              return [...document.querySelectorAll(kinds)]
+                .filter((each) => each.checkVisibility())
+                .filter((each) => !each.closest(".unseen, .thumbs, .chips, dialog, .zoom"))
+                .filter((each) => !within(each.getBoundingClientRect())
+                  || (!each.matches(".name, input, select") && each.scrollWidth > each.clientWidth + 2))
+                .map((each) => each.outerHTML.slice(0, 120));
+            }"""
+        )
+    )
 
 
 def downloaded(page: "Page", press: str) -> tuple[str, NDArray[np.uint8]]:
     with page.expect_download() as download:
         page.click(press)
     return download.value.suggested_filename, decoded(Path(download.value.path()).read_bytes())
+
+
+def open_advanced(page: "Page") -> None:
+    page.evaluate("document.querySelector('.advanced').open = true")
 
 
 def set_slider(page: "Page", name: str, value: float) -> None:

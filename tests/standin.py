@@ -15,7 +15,7 @@ from deshadow.removal.modes import EndEarlyError, Progress, Stage
 from deshadow.removal.options import RemovalOptions
 from deshadow.removal.remover import RemovalResult
 from deshadow.removal.selection import Selection
-from deshadow.serve.app import PageFile, create_app, load_page
+from deshadow.serve.app import PageFile, create_app, load_site
 from deshadow.serve.settings import Settings
 
 
@@ -81,13 +81,13 @@ class Live(Mapping[str, PageFile]):
         self.folder = folder
 
     def __getitem__(self, name: str) -> PageFile:
-        return load_page(self.folder)[name]
+        return load_site(self.folder)[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(load_page(self.folder))
+        return iter(load_site(self.folder))
 
     def __len__(self) -> int:
-        return len(load_page(self.folder))
+        return len(load_site(self.folder))
 
 
 def main() -> None:

@@ -65,9 +65,10 @@ def visit(browser: "Browser", window: "Page") -> Iterator[Opener]:
         if context:
             contexts.append(browser.new_context(**context))
             page = contexts[-1].new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(40_000)
         page.on("pageerror", note)
         page.goto(f"http://127.0.0.1:{server.port}/")
+        page.evaluate("localStorage.clear()")
         page.wait_for_selector("[name=dilate][max='64']", state="attached")
         return page
 

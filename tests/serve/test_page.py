@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from browsing import (
     FIRST,
+    GROUND,
     HEIGHT,
     SECOND,
     WIDTH,
@@ -15,10 +16,12 @@ from browsing import (
     drag,
     finished,
     named,
+    open_advanced,
     open_photo,
     place,
     pressed,
     reads,
+    remove,
     set_slider,
 )
 from serving import Served, encoded, scene, shaded
@@ -37,9 +40,9 @@ def test_a_click_takes_a_shadow_quick_removes_it_and_the_rest_stays_bit_for_bit(
     assert pressed(page, 2)
     page.mouse.click(*place(page, *SECOND))
     assert not pressed(page, 2)
-    page.get_by_role("button", name="Quick").click()
+    page.get_by_role("button", name="Remove shadow").click()
     finished(page)
-    name, result = downloaded(page, "[data-do=download]")
+    name, result = downloaded(page, ".files [data-do=download]")
     large = shaded(picture) & (np.arange(WIDTH) >= WIDTH // 4)
     assert name == "yard.deshadowed.png"
     assert result.shape == picture.shape
@@ -50,9 +53,8 @@ def test_a_click_takes_a_shadow_quick_removes_it_and_the_rest_stays_bit_for_bit(
 def test_a_photo_comes_back_in_its_own_format_under_its_own_name(page_server: Served, visit: Opener) -> None:
     page = visit(page_server)
     open_photo(page, named("Höfe, 1.jpeg", encoded(scene(WIDTH, HEIGHT), "JPEG", quality=95)))
-    page.click("[data-do=quick]")
-    finished(page)
-    name, result = downloaded(page, "[data-do=download]")
+    remove(page)
+    name, result = downloaded(page, ".files [data-do=download]")
     assert name == "Höfe, 1.deshadowed.jpeg"
     assert result.shape == (HEIGHT, WIDTH, 3)
 
@@ -62,6 +64,7 @@ def test_the_grown_mask_is_seen_as_the_slider_moves_and_sent_as_it_stands(
 ) -> None:
     page = visit(page_server)
     open_photo(page)
+    open_advanced(page)
     set_slider(page, "feather", 0)
     set_slider(page, "dilate", 0)
     chip(page, 1).click()
@@ -70,8 +73,7 @@ def test_the_grown_mask_is_seen_as_the_slider_moves_and_sent_as_it_stands(
     assert colour(page, *outside, "over")[3] == 0
     set_slider(page, "dilate", 20)
     assert colour(page, *outside, "over")[3] > 0
-    page.click("[data-do=quick]")
-    finished(page)
+    remove(page)
     assert isinstance(page_server.networks, Noting)
     assert page_server.networks.noted[-1].dilate == 20
     assert page_server.networks.noted[-1].feather == 0
@@ -84,8 +86,7 @@ def test_before_and_after_lie_on_either_side_of_a_divider_that_keys_move(
     open_photo(page)
     chip(page, 1).click()
     dark = sum(colour(page, *FIRST)[:3])
-    page.click("[data-do=quick]")
-    finished(page)
+    remove(page)
     assert sum(colour(page, *FIRST)[:3]) > 1.5 * dark  # right of the middle: after
     page.focus("#divider")
     page.keyboard.press("End")
@@ -104,28 +105,28 @@ def test_one_shadow_after_another_goes_and_comes_back(page_server: Served, visit
     open_photo(page)
     for number, left in ((1, "1 shadow left"), (2, "No shadow left")):
         chip(page, number).click()
-        page.click("[data-do=quick]")
+        page.click("[data-do=remove]")
         finished(page)
         assert page.locator(".found").text_content() == left
-    _, both = downloaded(page, "[data-do=download]")
+    _, both = downloaded(page, ".files [data-do=download]")
     dark = shaded(picture)
     assert (both[dark] == 2 * picture[dark]).all()
     assert (both[~dark] == picture[~dark]).all()
     page.keyboard.press("Control+z")  # the second removal
-    page.keyboard.press("Control+z")  # that it was taken
-    _, one = downloaded(page, "[data-do=download]")
+    page.keyboard.press("Control+z")  # that it was selected
+    _, one = downloaded(page, ".files [data-do=download]")
     small = dark & (np.arange(WIDTH) < WIDTH // 4)
     assert (one[small] == picture[small]).all()
     for _ in range(2):
         page.keyboard.press("Control+z")
-    assert page.locator("[data-do=download]").is_disabled()
+    assert page.locator(".files [data-do=download]").is_disabled()
     assert page.locator("[data-do=undo]").is_disabled()
     for _ in range(4):
         page.keyboard.press("Control+Shift+z")
-    assert (downloaded(page, "[data-do=download]")[1] == both).all()
+    assert (downloaded(page, ".files [data-do=download]")[1] == both).all()
 
 
-def test_what_is_painted_and_not_erased_goes_window_by_window(
+def test_what_is_painted_and_not_erased_is_removed_and_refined_window_by_window(
     slow_page_server: Served, visit: Opener
 ) -> None:
     picture = scene(WIDTH, HEIGHT)
@@ -139,66 +140,110 @@ def test_what_is_painted_and_not_erased_goes_window_by_window(
     drag(page, (200, 100), (260, 100))
     page.keyboard.press("e")
     drag(page, (180, 100), (280, 100))
+    open_advanced(page)
     _, mask = downloaded(page, "[data-do=export]")
     assert mask.shape == (HEIGHT, WIDTH)
     assert mask[FIRST[1], FIRST[0]] == 255
     assert mask[100, 230] == 0
-    page.click("[data-do=remove]")
-    reads(page, "#words", r"^Window \d+ of 12$")
+    remove(page)
+    page.click("[data-do=refine]")
+    reads(page, "#words", r"^Refining: \d+ of 12$")
     with page.expect_response("**/preview*") as preview:
         pass
     assert preview.value.status == 200
     finished(page)
-    _, result = downloaded(page, "[data-do=download]")
+    _, result = downloaded(page, ".files [data-do=download]")
     assert (result[mask == 0] == picture[mask == 0]).all()
     assert (result[mask > 0] == np.minimum(2 * picture[mask > 0].astype(int), 255)).all()
+    assert page.locator("[data-do=refine]").is_hidden()  # nothing is left to refine
 
 
-def test_a_cancelled_removal_changes_nothing_and_the_next_one_works(
-    slow_page_server: Served, visit: Opener
-) -> None:
+def test_a_refinement_that_is_stopped_keeps_what_is_done(slow_page_server: Served, visit: Opener) -> None:
+    picture = scene(WIDTH, HEIGHT)
     page = visit(slow_page_server)
     open_photo(page)
     chip(page, 1).click()
-    dark = colour(page, *FIRST)
-    page.click("[data-do=remove]")
-    reads(page, "#words", "^Window [2-9]")
-    page.get_by_role("button", name="Cancel").click()
-    page.wait_for_selector("body[data-state=ready]")
-    assert page.locator("#words").text_content() == "Cancelling"
-    assert page.locator("#note p").text_content() == "Cancelled. Nothing was changed."
-    assert colour(page, *FIRST) == dark
-    assert pressed(page, 1)
-    assert page.locator("[data-do=download]").is_disabled()
-    page.click("[data-do=quick]")
+    remove(page)
+    page.click("[data-do=refine]")
+    reads(page, "#words", "^Refining: ([7-9]|1[01]) of")
+    reads(page, "[data-do=keep]", "^Stop and keep$")
+    page.click("[data-do=keep]")
+    reads(page, "#note p", "^Stopped. What is refined so far is kept.$")
     finished(page)
+    _, kept = downloaded(page, ".files [data-do=download]")
+    done = shaded(picture) & (kept != picture).any(-1)
+    columns = np.flatnonzero(done.any(0))
+    assert columns[0] >= WIDTH // 2 - 1
+    assert columns[-1] < WIDTH * 7 // 8  # the last window of the shadow was not done
+    page.keyboard.press("Control+z")  # the quick result is still there
+    _, quick = downloaded(page, ".files [data-do=download]")
+    assert (quick[kept != picture] == kept[kept != picture]).all()
+    assert (quick != picture).any(-1).sum() > done.sum()
 
 
-def test_a_removal_can_be_cancelled_while_its_picture_is_on_the_way(
+def test_nothing_is_locked_while_a_refinement_runs(slow_page_server: Served, visit: Opener) -> None:
+    page = visit(slow_page_server)
+    open_photo(page)
+    chip(page, 1).click()
+    remove(page)
+    page.click("[data-do=refine]")
+    reads(page, "#words", "^Refining: [1-9]")
+    page.mouse.click(*place(page, *SECOND))
+    assert pressed(page, 2)
+    downloaded(page, ".files [data-do=download]")
+    locked = page.evaluate(
+        """() => [...document.querySelectorAll("#panel button, #panel input, .bar button")]
+          .filter((each) => each.checkVisibility() && each.disabled)
+          .map((each) => each.dataset.do ?? each.name)"""
+    )
+    assert set(locked) <= {"redo", "refine", "repeat"}
+    page.click("[data-do=remove]")  # the refinement ends with what it has done, and the next removal follows
+    finished(page)
+    assert page.locator(".found").text_content() == "No shadow left"
+
+
+def test_a_removal_that_is_stopped_changes_nothing_and_the_next_one_works(
     page_server: Served, visit: Opener
 ) -> None:
     page = visit(page_server)
     open_photo(page)
+    chip(page, 1).click()
+    dark = colour(page, *FIRST)
     page.route("**/jobs/*/picture", lambda route: None)
     with page.expect_request("**/jobs/*/picture"):
-        page.click("[data-do=quick]")
-    page.get_by_role("button", name="Cancel").click()
-    page.wait_for_selector("body[data-state=ready]")
-    assert page.locator("#note p").text_content() == "Cancelled. Nothing was changed."
-    assert page.locator("[data-do=download]").is_disabled()
+        page.click("[data-do=remove]")
+    page.get_by_role("button", name="Stop").click()
+    page.wait_for_selector("body[data-work='']")
+    assert page.locator("#note p").text_content() == "Stopped. Nothing was changed."
+    assert colour(page, *FIRST) == dark
+    assert pressed(page, 1)
+    assert page.locator(".files [data-do=download]").is_disabled()
+    page.unroute("**/jobs/*/picture")
+    remove(page)
 
 
-def test_another_photo_ends_the_removal_that_is_under_way(slow_page_server: Served, visit: Opener) -> None:
-    page = visit(slow_page_server)
+def test_every_undo_is_seen(page_server: Served, visit: Opener) -> None:
+    page = visit(page_server)
     open_photo(page)
-    page.click("[data-do=remove]")
-    reads(page, "#words", "^Window")
-    page.set_input_files("#file", named("other.png", encoded(scene(WIDTH, HEIGHT, tint=1))))
-    reads(page, "#name", "^other.png")
-    reads(page, ".found", "^2 shadows found$")
-    assert page.locator("#note").is_hidden()
-    page.click("[data-do=quick]")
-    finished(page)
+    chip(page, 1).click()
+    page.mouse.move(*place(page, *GROUND))  # away from the chip, which highlights its shadow
+    selected, dark = colour(page, *FIRST, "over"), colour(page, *FIRST)
+    remove(page)
+    assert page.locator("#divider").is_visible()
+    page.keyboard.press("Control+z")
+    page.locator("#divider").wait_for(state="hidden")  # it would hide the mask
+    assert page.locator("#note p").text_content() == "Undone: Removal"
+    page.mouse.move(*place(page, *GROUND))
+    assert colour(page, *FIRST) == dark
+    assert colour(page, *FIRST, "over") == selected
+    page.keyboard.press("Control+Shift+z")
+    reads(page, "#note p", "^Redone: Removal$")
+    page.keyboard.press("c")
+    page.keyboard.press("Control+z")
+    reads(page, "#note p", "^Undone: Removal$")
+    page.keyboard.press("Control+z")
+    reads(page, "#note p", "^Undone: Shadow 1 selected$")
+    assert colour(page, *FIRST, "over") != selected
 
 
 def test_a_shadow_that_is_erased_from_the_mask_is_no_longer_chosen(
@@ -219,6 +264,7 @@ def test_a_mask_goes_out_and_comes_in_again_and_the_last_one_can_be_had_back(
 ) -> None:
     page = visit(page_server)
     open_photo(page)
+    open_advanced(page)
     page.click("[data-do=all]")
     _, mask = downloaded(page, "[data-do=export]")
     assert ((mask > 0) == shaded(scene(WIDTH, HEIGHT))).all()
@@ -231,24 +277,26 @@ def test_a_mask_goes_out_and_comes_in_again_and_the_last_one_can_be_had_back(
     page.wait_for_selector("[data-do=export]:enabled")
     assert (downloaded(page, "[data-do=export]")[1] == mask).all()
     assert pressed(page, 1)  # all of it is in the mask
-    page.click("[data-do=quick]")
-    finished(page)
+    remove(page)
     assert page.locator(".found").text_content() == "No shadow left"
     page.keyboard.press("l")
     assert (downloaded(page, "[data-do=export]")[1] == mask).all()
 
 
-def test_another_variant_is_the_same_with_another_seed(page_server: Served, visit: Opener) -> None:
+def test_a_removal_is_repeated_with_the_current_settings_in_place_of_its_result(
+    page_server: Served, visit: Opener
+) -> None:
     page = visit(page_server)
     open_photo(page)
     chip(page, 1).click()
-    page.click("[data-do=quick]")
-    finished(page)
+    remove(page)
+    open_advanced(page)
+    set_slider(page, "strength", 0.5)
     with page.expect_response("**/jobs") as answer:
         page.keyboard.press("n")
     assert answer.value.json()["base"] is None
     finished(page)
     assert isinstance(page_server.networks, Noting)
-    assert [options.seed for options in page_server.networks.noted[-2:]] == [0, 1]
+    assert [options.strength for options in page_server.networks.noted[-2:]] == [1, 0.5]
     page.keyboard.press("Control+z")
     assert page.locator("[data-do=redo]").is_enabled()

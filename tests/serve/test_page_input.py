@@ -6,6 +6,7 @@ from browsing import (
     FIRST,
     GROUND,
     HEIGHT,
+    SECOND,
     WIDTH,
     Opener,
     chip,
@@ -30,36 +31,8 @@ def test_a_full_queue_is_waited_for(page_server: Served, visit: Opener) -> None:
     full = '{"error": {"code": "queue_full", "message": "Come back later."}}'
     headers = {"Retry-After": "1", "Content-Type": "application/json"}
     page.route("**/jobs", lambda route: route.fulfill(status=429, headers=headers, body=full), times=1)
-    page.click("[data-do=quick]")
+    page.click("[data-do=remove]")
     reads(page, "#words", "^Queue full: trying again in 1 s$")
-    finished(page)
-
-
-def test_a_server_that_is_gone_is_said_and_tried_again(page_server: Served, visit: Opener) -> None:
-    page = visit(page_server)
-    open_photo(page)
-    page.route("**/*", lambda route: route.abort())
-    page.click("[data-do=quick]")
-    page.wait_for_selector("#note[data-kind=trouble]")
-    assert "does not answer" in (page.locator("#note p").text_content() or "")
-    page.unroute("**/*")
-    page.click("#note [data-do=note]")
-    finished(page)
-
-
-def test_a_photo_that_the_server_forgot_is_sent_again_and_its_mask_can_be_had_back(
-    page_server: Served, visit: Opener
-) -> None:
-    page = visit(page_server)
-    with page.expect_response("**/api/photos") as answer:
-        open_photo(page)
-    chip(page, 1).click()
-    page_server.http.delete(f"/api/photos/{answer.value.json()['id']}")
-    page.click("[data-do=quick]")
-    page.get_by_role("button", name="Send the photo again").click()
-    page.wait_for_selector("[data-do=last]:enabled")
-    page.click("[data-do=last]")
-    page.click("[data-do=quick]")
     finished(page)
 
 
@@ -94,10 +67,75 @@ def test_a_photo_can_be_dropped_and_pasted(page_server: Served, visit: Opener, w
     page.wait_for_selector(".chip")
 
 
-def test_an_example_is_drawn_and_opened(page_server: Served, visit: Opener) -> None:
+@pytest.mark.parametrize("name", ["pavement", "lawn", "page"])
+def test_an_example_is_opened(page_server: Served, visit: Opener, name: str) -> None:
     page = visit(page_server)
-    page.click("[data-example=paving]")
-    reads(page, "#name", "^paving.png · 1500 × 1000$")
+    page.click(f"[data-example={name}]")
+    reads(page, "#name", rf"^{name}.jpg · \d+ × \d+$")
+
+
+def test_the_start_page_compares_before_and_after(page_server: Served, visit: Opener) -> None:
+    page = visit(page_server)
+    page.wait_for_load_state("networkidle")
+    sizes = page.locator(".pair img").evaluate_all(
+        "(all) => all.map((each) => [each.naturalWidth, each.naturalHeight])"
+    )
+    assert sizes[0] == sizes[1] == [900, 600]
+    page.locator(".pair input").fill("20")
+    assert page.locator(".pair").evaluate("(each) => each.style.getPropertyValue('--at')") == "20%"
+    assert page.locator(".links a").get_attribute("href") == "/api/docs"
+
+
+def test_light_and_dark_can_be_chosen_and_are_remembered(page_server: Served, visit: Opener) -> None:
+    page = visit(page_server, color_scheme="dark")
+    ground = "getComputedStyle(document.body).backgroundColor"
+    dark = page.evaluate(ground)
+    page.get_by_role("button", name="Switch to the light theme").click()
+    light = page.evaluate(ground)
+    assert light != dark
+    page.reload()
+    page.get_by_role("button", name="Switch to the dark theme").wait_for()
+    assert page.evaluate(ground) == light
+
+
+def test_shadows_are_numbered_on_the_photo_and_pointed_at_from_both_sides(
+    page_server: Served, visit: Opener
+) -> None:
+    page = visit(page_server)
+    open_photo(page)
+    tint = colour(page, *FIRST, "over")
+    for number, (x, y) in ((1, place(page, 440, 239)), (2, place(page, 119, 239))):
+        box = page.locator(f"[data-badge='{number}']").bounding_box()
+        assert box is not None
+        assert abs(box["x"] + box["width"] / 2 - x) < 3
+        assert abs(box["y"] + box["height"] / 2 - y) < 3
+    assert tint[3] > 0
+    chip(page, 1).hover()
+    page.wait_for_selector("[data-badge='1'].pointed")
+    assert colour(page, *FIRST, "over")[3] > tint[3]
+    page.mouse.move(*place(page, *SECOND))
+    page.wait_for_selector("[data-shadow='2'].pointed")
+    page.wait_for_selector("[data-badge='2'].pointed")
+    assert page.locator(".pointed").count() == 2
+
+
+def test_a_hint_is_shown_until_a_shadow_is_selected(page_server: Served, visit: Opener) -> None:
+    page = visit(page_server, viewport={"width": 1000, "height": 640})
+    open_photo(page)
+    assert page.locator("#hint").is_visible()
+    chip(page, 1).click()
+    assert page.locator("#hint").is_hidden()
+    page.keyboard.press("Control+z")
+    assert page.locator("#hint").is_hidden()
+
+
+def test_a_click_beside_any_shadow_says_so_and_offers_the_brush(page_server: Served, visit: Opener) -> None:
+    page = visit(page_server)
+    open_photo(page)
+    page.mouse.click(*place(page, *GROUND))
+    reads(page, "#note p", "^There is no known shadow at this spot")
+    page.click("#note [data-do=note]")
+    assert page.locator("[value=brush]").is_checked()
 
 
 def test_the_wheel_zooms_on_what_is_under_it_and_space_drags(page_server: Served, visit: Opener) -> None:
@@ -135,7 +173,7 @@ def test_space_drags_also_after_a_tool_was_chosen_with_the_mouse(page_server: Se
     drag(page, FIRST, (300, 240))
     page.keyboard.up(" ")
     assert colour(page, *FIRST) != seen
-    assert page.locator("[data-do=export]").is_disabled()  # nothing was painted
+    assert page.locator("[data-do=clear]").is_disabled()  # nothing was painted
 
 
 def test_fingers_tap_pinch_and_paint(page_server: Served, visit: Opener) -> None:
@@ -185,19 +223,18 @@ def test_keys_alone_are_enough(page_server: Served, visit: Opener) -> None:
     page.keyboard.press("Enter")
     assert pressed(page, 2)
     assert chip(page, 2).evaluate("(each) => each === document.activeElement")
-    page.focus("[data-do=quick]")
-    with page.expect_event("requestfinished", lambda request: request.url.endswith("/jobs")):
-        page.keyboard.press("Enter")
-        assert page.evaluate("document.activeElement.dataset.do") == "cancel"
+    page.focus("[data-do=remove]")
+    page.keyboard.press("Enter")
     finished(page)
-    assert page.evaluate("document.activeElement.dataset.do") == "quick"
+    assert page.evaluate("document.activeElement.dataset.do") == "remove"
     with page.expect_download():
         page.keyboard.press("d")
 
 
 def test_the_page_is_small_and_asks_nobody_else() -> None:
-    found = [path for path in PAGE.rglob("*") if path.is_file()]
-    assert sum(path.stat().st_size for path in found) < 150_000
+    found = [path for path in PAGE.rglob("*") if path.is_file() and path.suffix != ".jpg"]
+    assert sum(path.stat().st_size for path in found) < 160_000
+    assert sum(path.stat().st_size for path in PAGE.rglob("*.jpg")) < 80_000
     for path in found:
         text = path.read_text("utf-8").replace("http://www.w3.org/2000/svg", "")
         assert "http://" not in text

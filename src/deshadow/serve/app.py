@@ -29,6 +29,7 @@ from deshadow.serve.service import Service
 from deshadow.serve.settings import Settings
 
 PAGE = Path(__file__).parent / "page"
+EXAMPLES = Path(__file__).parents[1] / "examples"
 _ABOUT = """
 Request bodies are `multipart/form-data`. Every response of status 400 or more is
 `{"error": {"code": "…", "message": "…"}}`. Coordinates are pixels of the photo as displayed.
@@ -93,7 +94,7 @@ def create_app(
     app.include_router(make_photo_routes(service))
     app.include_router(make_job_routes(service))
     _add_server_routes(app, service)
-    _add_page_routes(app, load_page(PAGE) if page is None else page)
+    _add_page_routes(app, load_site() if page is None else page)
 
     @app.exception_handler(HTTPException)
     async def handle_error(request: Request, error: HTTPException) -> JSONResponse:
@@ -160,6 +161,12 @@ def _add_page_routes(app: FastAPI, files: Mapping[str, PageFile]) -> None:
     @app.get("/page/{name:path}", include_in_schema=False)
     async def get_page_file(name: str, request: Request) -> Response:
         return _send_page_file(files, name, request)
+
+
+def load_site(page: Path = PAGE) -> dict[str, PageFile]:
+    """Every file of the page, and the shipped examples below `examples/`."""
+    examples = {f"examples/{name}": file for name, file in load_page(EXAMPLES).items()}
+    return load_page(page) | examples
 
 
 def load_page(folder: Path) -> dict[str, PageFile]:

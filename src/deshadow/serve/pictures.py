@@ -203,6 +203,7 @@ def _api_errors(code: str, what: str) -> Iterator[None]:
         yield
     except ValueError as error:
         text = " ".join(str(error).split())[:300]
-        raise ApiError(422, code, text[:1].upper() + text[1:]) from error
+        named = "." in text.split(" ")[0]  # a file name keeps its first letter
+        raise ApiError(422, code, text if named else text[:1].upper() + text[1:]) from error
     except (OSError, SyntaxError, Image.DecompressionBombError, EOFError, MemoryError) as error:
         raise ApiError(422, code, f"{what} cannot be read: save it again as PNG or JPEG.") from error

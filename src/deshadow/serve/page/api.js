@@ -74,37 +74,41 @@ export function startJob(photo, options, mask, base, signal, onFull) {
 }
 
 export const cancel = (job) => json(`/api/jobs/${job.id}/cancel`, { method: "POST" });
+export const finish = (job) => json(`/api/jobs/${job.id}/finish`, { method: "POST" });
 
 /** Wait until a job has ended, and return it; `onProgress` is called with the job at every change. */
-export function follow(job, onProgress) {
+export function follow(job, signal, onProgress) {
   return new Promise((resolve, reject) => {
     const events = new EventSource(`/api/jobs/${job.id}/events`);
     let misses = 0;
+    const end = (settle, value) => {
+      events.close();
+      settle(value);
+    };
+    signal.addEventListener("abort", () => end(reject, signal.reason), { once: true });
     events.addEventListener("progress", (event) => {
       misses = 0;
       onProgress(JSON.parse(event.data));
     });
-    events.addEventListener("end", (event) => {
-      events.close();
-      resolve(JSON.parse(event.data));
-    });
+    events.addEventListener("end", (event) => end(resolve, JSON.parse(event.data)));
     events.onerror = async () => {
       // The browser reconnects a broken stream by itself, unless the server or the job no longer exists.
       try {
-        await json(`/api/jobs/${job.id}`);
-        if (++misses < 5) return;
-        throw new ApiError("gone", GONE);
+        await json(`/api/jobs/${job.id}`, { signal });
+        if (++misses >= 5) throw new ApiError("gone", GONE);
       } catch (error) {
-        events.close();
-        reject(error);
+        end(reject, error);
       }
     };
   });
 }
 
-/** The result to download, and its file name. */
-export async function result(job) {
-  const response = await call(job.result);
+/** The result to download in a format and quality (null: those of the photo), and its file name. */
+export async function result(job, { format = null, quality = null }, signal) {
+  const query = new URLSearchParams();
+  if (format) query.set("format", format);
+  if (quality) query.set("quality", String(quality));
+  const response = await call(`${job.result}?${query}`, { signal });
   const name = /filename\*=UTF-8''([^;]+)/.exec(response.headers.get("Content-Disposition") ?? "")?.[1];
   return { file: await response.blob(), name: name && decodeURIComponent(name) };
 }

@@ -1,63 +1,98 @@
 // Connects the parts of the page: buttons, keys and gestures with the session, and the session with what is shown.
 
 import * as api from "./api.js";
+import { ask } from "./ask.js";
+import { Badges } from "./badges.js";
 import { Compare } from "./compare.js";
+import { Connection } from "./connection.js";
 import { Controls, paintRange } from "./controls.js";
-import { drawEmpty } from "./empty.js";
 import { Gestures } from "./gestures.js";
 import * as keys from "./keys.js";
+import { exportMask, importMask } from "./maskfile.js";
 import { Notes } from "./notes.js";
 import * as opening from "./opening.js";
+import { Panel } from "./panel.js";
+import { Saving } from "./saving.js";
 import { Session } from "./session.js";
 import { Shadows } from "./shadows.js";
 import { Stage } from "./stage.js";
+import { drawStart } from "./start.js";
+import { Strip } from "./strip.js";
+import * as theme from "./theme.js";
 
 const $ = (selector) => document.querySelector(selector);
-const buttons = (name) => document.querySelectorAll(`[data-do=${name}]`);
-const panel = $("#panel");
+const form = $("#panel");
 
 const notes = new Notes($("#note"));
 const stage = new Stage($("#stage"));
 const compare = new Compare(stage, { divider: $("#divider"), toggle: $("#compare"), hold: $("#hold") });
-const controls = new Controls(panel, () => {
+const controls = new Controls(form, () => {
   stage.dilate = controls.get("dilate");
   stage.feather = controls.get("feather");
   stage.later();
 });
-const session = new Session({ stage, controls, notes, compare });
+const connection = new Connection();
+const session = new Session({ stage, controls, notes, compare, connection });
+const saving = new Saving(session, form, notes, () => panel.update());
+const badges = new Badges(stage, $("#badges"));
 const ready = () => session.state === "ready";
 
 const shadows = new Shadows($("#shadows"), {
-  toggle: (number) => ready() && session.editing.toggle(number),
+  toggle: (number) => toggle(number),
   selectAll: () => actions.all(),
   clear: () => actions.clear(),
   point: (number) => point(number),
 });
+const strip = new Strip($("#strip"), { choose: (photo) => session.choose(photo), close });
+const panel = new Panel({ session, stage, compare, shadows, badges, strip });
 
+/** Highlight a shadow on the photo, its number there, and its button. */
 function point(number) {
   if (stage.hover === number) return;
   stage.hover = number;
   stage.element.classList.toggle("points", number > 0);
+  badges.point(number);
+  shadows.point(number);
   stage.later();
+}
+
+function toggle(number) {
+  if (!ready()) return;
+  compare.set(false);
+  const selected = session.editing.toggle(number);
+  notes.say(`Shadow ${number} ${selected ? "selected" : "deselected"}`);
+}
+
+/** Close a photo; one whose result was not downloaded only after asking. */
+async function close(photo) {
+  if (photo.unsaved) {
+    const answers = { save: "Download and close", drop: "Close without it", "": "Keep it open" };
+    const answer = await ask($("#ask"), `Close ${photo.name}?`, "Its result has not been downloaded.", answers);
+    if (!answer) return;
+    if (answer === "save") await saving.download(photo);
+  }
+  session.close(photo);
 }
 
 // The brush
 
-const size = panel.elements.size;
-const tool = () => panel.elements.tool.value;
+const size = form.elements.size;
+const tool = () => form.elements.tool.value;
 
 function setTool(name) {
-  panel.elements.tool.value = name;
+  form.elements.tool.value = name;
   document.body.dataset.tool = name;
   stage.element.classList.remove("paints");
   point(0);
-  update();
+  if (name !== "pick") compare.set(false);
+  panel.update();
 }
 
 function setSize(value) {
   size.value = String(value);
   paintRange(size);
-  panel.querySelector("output[for=size]").value = `${size.value} px`;
+  // In pixels of the photo, as the other lengths are.
+  form.querySelector("output[for=size]").value = `${Math.max(1, Math.round(value / stage.view.scale))} px`;
   const { cursor } = gestures;
   cursor.style.width = cursor.style.height = `${size.value}px`;
 }
@@ -69,11 +104,13 @@ const gestures = new Gestures(stage, {
   on: {
     hover: (at) => point(at && ready() && tool() === "pick" ? session.editing.shadowAt(at) : 0),
     pick: (at) => {
-      const number = ready() ? session.editing.shadowAt(at) : 0;
-      if (!number) return;
-      compare.set(false);
-      const selected = session.editing.toggle(number);
-      notes.say(`Shadow ${number} ${selected ? "selected" : "deselected"}`);
+      if (!ready()) return;
+      const number = session.editing.shadowAt(at);
+      if (number) return toggle(number);
+      if (compare.on || session.photo.finding) return;
+      notes.show("There is no known shadow at this spot. If you see one, paint over it.", {
+        action: ["Use the brush", () => setTool("brush")],
+      });
     },
     paintFrom: () => compare.set(false),
     paint: (from, to, radius, value) => {
@@ -88,7 +125,7 @@ const gestures = new Gestures(stage, {
   },
 });
 
-panel.addEventListener("change", (event) => event.target.name === "tool" && setTool(tool()));
+form.addEventListener("change", (event) => event.target.name === "tool" && setTool(tool()));
 size.addEventListener("input", () => setSize(Number(size.value)));
 
 // What the buttons and keys do
@@ -98,24 +135,33 @@ function zoom(factor) {
   stage.moved();
 }
 
-const pixels = () => 1 / stage.ratio;
+function step(way) {
+  const at = session.photos.indexOf(session.photo) + way;
+  if (session.photos[at]) session.choose(session.photos[at]);
+}
 
 const actions = {
   open: () => $("#file").click(),
+  close: () => session.photo && close(session.photo),
+  previous: () => step(-1),
+  next: () => step(1),
   undo: () => session.travel("undo"),
   redo: () => session.travel("redo"),
-  download: () => session.download(),
+  download: () => saving.download(session.photo),
+  "download-all": () => saving.downloadAll(session.photos),
+  copy: () => saving.copy(session.photo),
   help: () => $("#help").showModal(),
-  quick: () => session.remove("quick"),
-  remove: () => session.remove("removal"),
-  variant: () => session.variant(),
-  cancel: () => session.cancel(),
-  escape: () => (session.work.busy ? session.cancel() : notes.hide()),
+  remove: () => session.remove(),
+  refine: () => session.refine(),
+  "remove-all": () => session.removeAll(),
+  repeat: () => session.repeat(),
+  keep: () => session.keep(),
+  escape: () => (session.photo?.running ? session.keep() : notes.hide()),
   import: () => $("#maskfile").click(),
-  export: () => session.exportMask(),
-  last: () => session.useLast(),
+  export: () => exportMask(session.editing),
+  last: () => ready() && session.last && (compare.set(false), session.editing.replace(session.last, "Last mask")),
   all: () => ready() && session.editing.present.length && (compare.set(false), session.editing.selectAll()),
-  clear: () => ready() && !session.editing.empty && session.editing.clear(),
+  clear: () => ready() && !session.editing.empty && (compare.set(false), session.editing.clear()),
   pick: () => setTool("pick"),
   brush: () => setTool("brush"),
   eraser: () => setTool("eraser"),
@@ -125,13 +171,9 @@ const actions = {
   closer: () => zoom(1.5),
   further: () => zoom(1 / 1.5),
   fit: () => (stage.view.fit(), stage.moved()),
-  pixels: () => (stage.view.zoomTo(pixels()), stage.moved()),
+  pixels: () => (stage.view.zoomTo(1 / stage.ratio), stage.moved()),
   zoom: () => (stage.view.fitted ? actions.pixels() : actions.fit()),
   move: (dx, dy) => (stage.view.panBy(dx, dy), stage.moved()),
-  adjust: () => {
-    const open = $("#adjust").classList.toggle("open");
-    buttons("adjust")[0].setAttribute("aria-expanded", String(open));
-  },
 };
 
 document.addEventListener("click", (event) => {
@@ -155,127 +197,61 @@ keys.listen(
 );
 opening.listen({
   input: $("#file"),
-  open: (file) => session.open(file),
+  open: (files) => session.open(files),
   over: (hangs) => document.body.classList.toggle("dropping", hangs),
 });
-$("#maskfile").addEventListener("change", ({ target }) => {
+$("#maskfile").addEventListener("change", async ({ target }) => {
   const [file] = target.files;
   target.value = "";
-  if (file && ready()) session.importMask(file);
+  if (!file || !ready()) return;
+  compare.set(false);
+  const problem = await importMask(session.editing, file);
+  if (problem) notes.show(problem, { kind: "trouble" });
 });
 
 // What is shown
 
-const plural = (count, one) => `${count} ${one}${count === 1 ? "" : "s"}`;
-
-function foundText({ present, instances, removed }) {
-  if (session.finding) return "Looking for shadows…";
-  if (session.unknown) return "Shadow detection failed";
-  if (!instances.length) return "No shadow found";
-  if (!present.length) return "No shadow left";
-  return `${plural(present.length, "shadow")} ${removed.size ? "left" : "found"}`;
-}
-
-function choiceText({ selected, empty, present }) {
-  if (selected.size) return `${plural(selected.size, "shadow")} selected`;
-  if (!empty) return "Painted area selected";
-  if (present.length > 1) {
-    const all = present.length === 2 ? "both" : `all ${present.length}`;
-    return `None selected: ${all} will be removed`;
-  }
-  if (present.length) return "The shadow will be removed";
-  return session.finding ? "" : "Paint over a shadow";
-}
-
-let pressed = null; // the button that started the removal
-
-/** Show the progress instead of the buttons, or the reverse; the focus moves along. */
-function swap(working) {
-  const focused = document.activeElement;
-  const within = focused?.closest(".buttons, .working");
-  $(".buttons").hidden = working;
-  $(".working").hidden = !working;
-  if (!within?.hidden) return;
-  if (working) pressed = focused;
-  (working ? buttons("cancel")[0] : pressed)?.focus();
-}
-
-function update() {
-  const { editing, state } = session;
-  const idle = state === "ready";
-  const working = state === "working";
-  const set = (name, able) => buttons(name).forEach((button) => (button.disabled = !able));
-  document.body.dataset.state = state;
-  set("quick", idle || working); // during a removal they are hidden, and get the focus back after it
-  set("remove", idle || working);
-  swap(working);
-  set("import", idle);
-  set("export", idle && !editing.empty);
-  set("last", idle && session.last);
-  set("undo", idle && editing.history.canUndo);
-  set("redo", idle && editing.history.canRedo);
-  set("variant", idle && editing.result);
-  set("download", idle && editing.result);
-  $("#compare").disabled = $("#hold").disabled = !(idle && editing.result);
-  stage.shows = { found: !working && !compare.on, mask: !compare.on, fill: working ? 0 : 1 };
-  stage.later();
-  if (!editing || state === "opening") {
-    $("#choice").textContent = "";
-    return shadows.say(state === "opening" ? "Opening the photo…" : "");
-  }
-  shadows.draw(editing);
-  shadows.say(foundText(editing));
-  $("#choice").textContent = choiceText(editing);
-}
-
-session.addEventListener("state", update);
-session.addEventListener("change", update);
-stage.addEventListener("compare", update);
 stage.addEventListener("move", () => {
   const percent = `${Math.round(100 * stage.view.scale * stage.ratio)} %`;
   $("#zoom").textContent = percent;
   $("#zoom").ariaLabel = `Zoom ${percent}: fit to window, or actual pixels`;
+  setSize(Number(size.value));
 });
-session.addEventListener("photo", () => {
-  const { name, width, height, scale } = session.editing.photo;
-  controls.setScale(scale);
-  $("#name").textContent = `${name} · ${width} × ${height}`;
-  document.title = `${name} – deshadow`;
+session.addEventListener("photos", () => {
+  controls.setScale(session.editing?.photo.scale ?? 1);
   setTool("pick");
 });
 session.addEventListener("found", () => {
-  update();
-  const { finding, unknown, editing } = session;
-  if (finding || unknown || editing.labels) return;
-  notes.show("No shadow found. Paint over a shadow to select it.", { action: ["Brush", () => setTool("brush")] });
+  const { photo, editing } = session;
+  if (photo.finding || photo.unknown || editing.labels) return;
+  notes.show("No shadow found. Paint over a shadow to select it.", { action: ["Use the brush", () => setTool("brush")] });
 });
 session.addEventListener("nothing", () => {
   setTool("brush");
   notes.show("Paint over the shadow to remove.");
 });
-session.addEventListener("progress", () => {
-  const { words, left, share } = session.progress;
-  $("#words").textContent = words;
-  $("#left").textContent = left;
-  $("#progress").value = share;
-  stage.element.style.setProperty("--share", String(share));
-});
 
-addEventListener("beforeunload", (event) => (session.saved && !session.work.busy) || event.preventDefault());
-addEventListener("pagehide", (event) => event.persisted || (session.editing && api.deletePhoto(session.editing.photo)));
+addEventListener("beforeunload", (event) => {
+  if (session.photos.some((photo) => photo.unsaved || photo.running)) event.preventDefault();
+});
+addEventListener("pagehide", (event) => event.persisted || session.photos.forEach((photo) => photo.close()));
 
 async function configure() {
   try {
-    const { options, accept, max_upload: most } = await api.settings();
+    const { options, accept, formats, max_upload: most } = await api.settings();
     session.maxUpload = most;
     controls.configure(options);
+    saving.configure(formats);
     $("#file").accept = accept;
   } catch (error) {
-    session.trouble(error, configure);
+    if (error.code !== "gone") return notes.show(error.message, { kind: "trouble", action: ["Try again", configure] });
+    await connection.wait(new AbortController().signal);
+    configure();
   }
 }
 
+theme.listen($("#theme"));
 setTool("pick");
 setSize(Number(size.value));
-drawEmpty($("#empty"), (file) => session.open(file));
+drawStart($("#start"), (files) => session.open(files));
 configure();

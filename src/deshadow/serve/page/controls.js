@@ -1,9 +1,9 @@
 // The controls of the removal options, built from what the server declares: name, help, range, step and default.
 
-const MOST_STEPS = 1000; // an option with more values than this gets a number field instead of a slider
-
 // The server measures lengths at one size for all photos; the page shows them in pixels of the open photo.
 const formatLength = (value, scale) => (value ? `${Math.max(1, Math.round(value * scale))} px` : "off");
+
+const TITLES = { dilate: "Grow" };
 
 const FORMATS = {
   dilate: formatLength,
@@ -28,24 +28,17 @@ export class Controls {
     form.addEventListener("dblclick", ({ target }) => {
       if (target.type === "range" && this.inputs[target.name]) this.set(target.name, target.defaultValue);
     });
-    form.addEventListener("change", ({ target }) => {
-      if (target.type === "number") target.value = String(clamp(target));
-    });
   }
 
   /** Build a control for each number among `options` of the server's settings that the page shows. */
   configure(options) {
     const sliders = this.form.querySelector(".sliders");
-    const fields = this.form.querySelector(".seed");
     sliders.replaceChildren();
-    fields.querySelector("label")?.remove();
     for (const [name, option] of Object.entries(options)) {
       if (!option.page || option.choices) continue;
-      const slider = (option.maximum - option.minimum) / option.step <= MOST_STEPS;
-      const label = buildControl(name, option, slider);
+      const label = buildSlider(name, option);
       this.inputs[name] = label.querySelector("input");
-      if (slider) sliders.append(label);
-      else fields.prepend(label);
+      sliders.append(label);
       this.label(name);
       this.onChange(name);
     }
@@ -74,7 +67,6 @@ export class Controls {
 
   label(name) {
     const input = this.inputs[name];
-    if (input.type !== "range") return;
     paintRange(input);
     const text = format(name, this.get(name), this.scale);
     this.form.querySelector(`output[for=${name}]`).value = text;
@@ -82,37 +74,26 @@ export class Controls {
   }
 }
 
-/** A label with the name of an option and its input; a slider also shows its value. */
-function buildControl(name, { help, default: value, minimum, maximum, step }, slider) {
+/** A label with the name of an option, its value and its slider. */
+function buildSlider(name, { help, default: value, minimum, maximum, step }) {
   const label = document.createElement("label");
   const title = document.createElement("span");
   const input = document.createElement("input");
   label.htmlFor = input.id = input.name = name;
   label.title = help;
-  title.textContent = name[0].toUpperCase() + name.slice(1);
-  input.type = slider ? "range" : "number";
+  title.textContent = TITLES[name] ?? name[0].toUpperCase() + name.slice(1);
+  input.type = "range";
   input.min = minimum;
   input.max = maximum;
   input.step = step;
   input.defaultValue = value;
-  label.append(title, input);
-  if (slider) {
-    const output = document.createElement("output");
-    output.setAttribute("for", name);
-    output.setAttribute("aria-live", "off");
-    if (FORMATS[name] === formatLength) output.title = "In pixels of this photo";
-    label.className = "slider";
-    title.after(output);
-  } else {
-    input.inputMode = "numeric";
-  }
+  const output = document.createElement("output");
+  output.setAttribute("for", name);
+  output.setAttribute("aria-live", "off");
+  if (FORMATS[name] === formatLength) output.title = "In pixels of this photo";
+  label.className = "slider";
+  label.append(title, output, input);
   return label;
-}
-
-/** The nearest valid value of a number field. */
-function clamp({ value, min, max }) {
-  const number = Math.round(Number(value));
-  return Math.min(Number(max), Math.max(Number(min), Number.isFinite(number) ? number : 0));
 }
 
 /** Tell the style sheet how far a slider is from its left end. */

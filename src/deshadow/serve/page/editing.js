@@ -20,6 +20,7 @@ export class Editing extends EventTarget {
     this.instances = [];
     this.selected = new Set();
     this.removed = new Set();
+    this.leaving = new Set(); // the shadows that are being removed now
     this.result = null; // { job, blob, run }
     this.empty = true;
     this.history = new History(this.snapshot("Photo"));
@@ -61,12 +62,12 @@ export class Editing extends EventTarget {
   shadowAt({ x, y }) {
     if (!this.labels || x < 0 || y < 0 || x >= this.photo.width || y >= this.photo.height) return 0;
     const number = this.labels[Math.floor(y) * this.photo.width + Math.floor(x)];
-    return this.removed.has(number) ? 0 : number;
+    return this.removed.has(number) || this.leaving.has(number) ? 0 : number;
   }
 
-  /** The found shadows that are not removed. */
+  /** The found shadows that are neither removed nor being removed. */
   get present() {
-    return this.instances.filter(({ number }) => !this.removed.has(number));
+    return this.instances.filter(({ number }) => !this.removed.has(number) && !this.leaving.has(number));
   }
 
   /** Select a shadow, or deselect it; returns whether it is selected now. */
@@ -97,15 +98,40 @@ export class Editing extends EventTarget {
     this.painted(label);
   }
 
-  /** After a removal: the shadows that its mask covered are removed, and the mask is empty again. */
-  finish(result, mask, label) {
-    const share = this.labels ? shares(this.labels, mask.data) : [];
-    const removed = this.present.filter(({ number }) => share[number] > MOST_OF_IT).map(({ number }) => number);
-    this.removed = new Set([...this.removed, ...removed]);
+  /** Take the mask for a removal: it is empty again, and what it selected is being removed. */
+  take() {
+    const taken = { runs: this.mask.runs(), numbers: [...this.selected], after: this.history.current };
+    for (const number of taken.numbers) this.leaving.add(number);
     this.selected.clear();
     this.mask.clear();
-    this.result = result;
     this.empty = true;
+    this.tell("mask");
+    return taken;
+  }
+
+  /** Put the mask of a removal that did not happen back. */
+  giveBack(taken) {
+    if (!taken) return;
+    for (const number of taken.numbers) this.leaving.delete(number);
+    const mask = new Mask(this.photo.width, this.photo.height);
+    mask.restore(taken.runs);
+    this.mask.add(mask);
+    for (const number of taken.numbers) this.selected.add(number);
+    this.empty = this.mask.empty;
+    if (this.history.current === taken.after) this.tell("mask");
+    else this.commit("Removal stopped");
+  }
+
+  /** After a removal: the shadows that its mask covered are removed. */
+  finish(result, label) {
+    const mask = new Mask(this.photo.width, this.photo.height);
+    mask.restore(result.run.runs);
+    const share = this.labels ? shares(this.labels, mask.data) : [];
+    const gone = this.instances.map(({ number }) => number).filter((number) => share[number] > MOST_OF_IT);
+    for (const number of result.run.taken?.numbers ?? []) this.leaving.delete(number);
+    this.removed = new Set([...this.removed, ...gone]);
+    for (const number of gone) this.selected.delete(number);
+    this.result = result;
     this.history.push(this.snapshot(label));
     this.tell("mask", "picture", "history");
   }

@@ -1,12 +1,12 @@
-// Keyboard shortcuts. Letters work wherever the focus is, except in text and number fields.
+// Keyboard shortcuts. Letters work wherever the focus is, except in text fields.
 
-const typing = (target) => target.matches?.("input[type=text], input[type=number], textarea, [contenteditable]");
+const typing = (target) => target.matches?.("input[type=text], textarea, [contenteditable]");
 
 /** `actions` maps names to functions; `held` maps names to functions of true and false. */
 export function listen(actions, held) {
   const plain = {
-    v: "pick", b: "brush", e: "eraser", "[": "smaller", "]": "larger", a: "all", r: "remove", q: "quick",
-    n: "variant", c: "compare", "0": "fit", "1": "pixels", "+": "closer", "=": "closer", "-": "further",
+    v: "pick", b: "brush", e: "eraser", "[": "smaller", "]": "larger", a: "all", r: "remove", f: "refine",
+    n: "repeat", ",": "previous", ".": "next", c: "compare", "0": "fit", "1": "pixels", "+": "closer", "=": "closer", "-": "further",
     l: "last", o: "open", d: "download", "?": "help", Escape: "escape", Delete: "clear",
   };
   const pressed = { " ": "pan", x: "original" };

@@ -53,6 +53,11 @@ export class Mask {
     for (let i = 0; i < data.length; i++) if (wanted[labels[i]]) data[i] = value;
   }
 
+  /** Add the area of another mask of the same size. */
+  add({ data }) {
+    for (let i = 0; i < data.length; i++) if (data[i]) this.data[i] = 1;
+  }
+
   clear() {
     this.data.fill(0);
   }

@@ -15,7 +15,10 @@ export class Notes {
     });
   }
 
-  /** Show a message. `kind`: "plain" disappears after some seconds, "trouble" stays. `action`: [label, function]. */
+  /**
+   * Show a message. `kind`: "plain" disappears after some seconds, "brief" sooner, "trouble" stays.
+   * `action`: [label, function].
+   */
   show(text, { kind = "plain", action = null } = {}) {
     clearTimeout(this.timer);
     this.text.textContent = text;
@@ -25,7 +28,8 @@ export class Notes {
     this.action.hidden = !action;
     this.action.textContent = action?.[0] ?? "";
     this.element.hidden = false;
-    if (kind === "plain") this.timer = setTimeout(() => this.hide(), action ? 9000 : 5000);
+    const seconds = kind === "brief" ? 2 : action ? 9 : 5;
+    if (kind !== "trouble") this.timer = setTimeout(() => this.hide(), 1000 * seconds);
   }
 
   hide() {

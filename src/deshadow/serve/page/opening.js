@@ -2,13 +2,13 @@
 
 const pictures = (files) => [...(files ?? [])].filter((file) => file.type.startsWith("image/") || file.size > 0);
 
-/** `open(file)` is called with each photo; `over(true)` and `over(false)` when a drag enters and leaves the page. */
+/** `open(files)` is called with photos; `over(true)` and `over(false)` when a drag enters and leaves the page. */
 export function listen({ input, open, over }) {
   input.addEventListener("change", () => {
-    const [file] = input.files;
+    const files = [...input.files];
     // Without this, choosing the same file again would do nothing.
     input.value = "";
-    if (file) open(file);
+    if (files.length) open(files);
   });
 
   let depth = 0;
@@ -31,14 +31,14 @@ export function listen({ input, open, over }) {
     event.preventDefault();
     depth = 0;
     over(false);
-    const [file] = pictures(event.dataTransfer.files);
-    if (file) open(file);
+    const files = pictures(event.dataTransfer.files);
+    if (files.length) open(files);
   });
   addEventListener("paste", (event) => {
-    const [file] = pictures(event.clipboardData?.files);
-    if (!file) return;
+    const files = pictures(event.clipboardData?.files);
+    if (!files.length) return;
     event.preventDefault();
-    open(file);
+    open(files);
   });
 }
 

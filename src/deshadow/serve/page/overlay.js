@@ -3,6 +3,7 @@
 const LINE = [255, 255, 255];
 const HALO = [12, 12, 14];
 const LIGHT = [255, 186, 60];
+const SHADE = [64, 132, 255];
 
 /** Value at (x, y) of a field on the grid, interpolated between its cells. */
 function between(field, columns, rows, x, y) {
@@ -21,12 +22,12 @@ const clamp = (value) => (value < 0 ? 0 : value > 1 ? 1 : value);
 /**
  * Draw into `image` (an ImageData with `density` pixels for each CSS pixel).
  *
- * scene: { view, grid, mask, edge, square, border, cells, labels, kept, hover, dilate, feather, fill }, all lengths in
- * pixels of the photo; `edge` and `border` may be null; `fill` is how strongly the mask is tinted; the mask is not
- * dilated into the shadows whose number is set in `kept`.
+ * scene: { view, grid, mask, edge, square, border, hidden, cells, labels, kept, hover, dilate, feather, tint }, all
+ * lengths in pixels of the photo; `edge` and `border` may be null; `tint` is how strongly the found shadows are tinted,
+ * except those whose number is set in `hidden`; the mask is not dilated into the shadows whose number is set in `kept`.
  */
 export function drawOverlay(image, density, scene) {
-  const { view, grid, mask, edge, square, border, cells, labels, kept, hover, dilate, feather, fill } = scene;
+  const { view, grid, mask, edge, square, border, hidden, cells, labels, kept, hover, dilate, feather, tint } = scene;
   const { columns, rows, size, width, height } = grid;
   const { data } = image;
   data.fill(0);
@@ -63,12 +64,17 @@ export function drawOverlay(image, density, scene) {
       const cell = cy * columns + Math.min(columns - 1, Math.floor(x / size));
       const nearBorder = border !== null && border[cell] < reach;
       const nearMask = edge !== null && square[cell] < outer;
+      const found = border !== null && cells[cell] > 0 && !hidden[cells[cell]];
       const hovered = hover > 0 && cells[cell] === hover;
-      if (!nearBorder && !nearMask && !hovered) continue;
+      if (!nearBorder && !nearMask && !hovered && !found) continue;
       r = g = b = a = 0;
       const gx = x / size - 0.5;
       const gy = y / size - 0.5;
-      if (hovered && labels[py + Math.min(width - 1, Math.floor(x))] === hover) over(LINE, 0.2);
+      if (found || hovered) {
+        const number = labels[py + Math.min(width - 1, Math.floor(x))];
+        if (number && !hidden[number]) over(SHADE, (number === hover ? 0.45 : 0.2) * tint);
+        else if (number && number === hover) over(LIGHT, 0.25);
+      }
       if (nearMask) {
         const d = between(edge, columns, rows, gx, gy);
         const beyond = between(square, columns, rows, gx, gy) - dilate;
@@ -77,7 +83,7 @@ export function drawOverlay(image, density, scene) {
         if (!stays) {
           // Full in the dilated mask, fading beyond it.
           const weight = clamp(1 - beyond / soft);
-          over(LIGHT, weight * weight * (3 - 2 * weight) * fill * 0.34);
+          over(LIGHT, weight * weight * (3 - 2 * weight) * 0.34);
         }
         let core = clamp(0.5 - d * unit);
         let line = clamp(thin * 0.7 + 0.5 - Math.abs(d) * unit);
@@ -90,15 +96,15 @@ export function drawOverlay(image, density, scene) {
             mask[Math.max(0, Math.min(height - 1, Math.floor(above))) * width + px] !== core;
           line = step ? 1 : 0;
         }
-        over(LIGHT, core * fill * 0.26);
+        over(LIGHT, core * 0.26);
         if (dilate > 0 && !stays) over(LIGHT, 0.75 * clamp(thin * 0.5 + 0.5 - Math.abs(beyond) * unit));
-        over(HALO, 0.22 * clamp(thin + 1 - Math.abs(d) * unit));
+        over(HALO, 0.6 * clamp(thin + 1.2 - Math.abs(d) * unit));
         over(LIGHT, line);
       }
       if (nearBorder) {
         const d = between(border, columns, rows, gx, gy) * unit;
-        over(HALO, 0.4 * clamp(thin + 1.7 - d));
-        over(LINE, 0.95 * clamp(thin * 0.75 + 0.5 - d));
+        over(HALO, 0.62 * clamp(thin + 2 - d));
+        over(LINE, clamp(thin * 0.8 + 0.5 - d));
       }
       const i = 4 * (oy * image.width + ox);
       data[i] = r;

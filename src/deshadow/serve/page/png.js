@@ -5,7 +5,8 @@ const TABLE = Uint32Array.from({ length: 256 }, (_, n) => {
   return n >>> 0;
 });
 
-function crc(bytes) {
+/** The checksum (CRC-32) of PNG and zip. */
+export function crc(bytes) {
   let c = 0xffffffff;
   for (const byte of bytes) c = TABLE[(c ^ byte) & 255] ^ (c >>> 8);
   return (c ^ 0xffffffff) >>> 0;

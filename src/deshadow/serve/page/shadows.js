@@ -24,6 +24,11 @@ export class Shadows {
     this.note.textContent = text;
   }
 
+  /** Mark the button of the shadow under the pointer. */
+  point(number) {
+    for (const chip of this.list.children) chip.classList.toggle("pointed", chip.dataset.shadow === String(number));
+  }
+
   /** Draw the buttons; the one that had the focus keeps it. */
   draw(editing) {
     const focused = document.activeElement?.dataset?.shadow;

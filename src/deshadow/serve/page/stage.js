@@ -22,7 +22,7 @@ export class Stage extends EventTarget {
     this.hover = 0;
     this.dilate = 0;
     this.feather = 0;
-    this.shows = { found: true, mask: true, fill: 1 };
+    this.shows = { found: true, tint: 1, mask: true };
     this.waiting = 0;
     this.stale = { picture: true, fields: true, square: true, borders: true };
     new ResizeObserver(() => this.measure()).observe(element);
@@ -149,12 +149,13 @@ export class Stage extends EventTarget {
       square: this.distance.square,
       kept: this.kept,
       border: shows.found ? this.border : null,
+      hidden: this.hidden,
       cells: this.cells,
       labels: editing.labels,
       hover: editing.labels ? this.hover : 0,
       dilate: this.dilate * scale,
       feather: this.feather * scale,
-      fill: shows.fill,
+      tint: shows.tint,
     });
     context.putImageData(this.image, 0, 0);
   }
@@ -165,8 +166,9 @@ export class Stage extends EventTarget {
     if (stale.square && !stale.fields) this.distance.square = squareDistance(editing.grid, editing.mask.data);
     if (stale.fields) this.distance = maskDistance(editing.grid, editing.mask.data);
     if (stale.borders) {
-      const hidden = new Set([...editing.selected, ...editing.removed]);
+      const hidden = new Set([...editing.selected, ...editing.removed, ...editing.leaving]);
       const found = editing.labels && borderDistance(editing.grid, editing.labels, hidden);
+      this.hidden = Uint8Array.from({ length: 256 }, (_, number) => (hidden.has(number) ? 1 : 0));
       this.border = found ? found.field : null;
       this.cells = found ? found.cells : null;
     }

@@ -1,84 +1,91 @@
-// Runs one removal on the server: waits for a place in the queue, follows the progress, fetches previews, cancels.
+// Runs removals on the server: waits for a place in the queue, follows the progress, fetches previews, ends early.
 
 import * as api from "./api.js";
 
 const STAGES = {
   waiting: ({ position }) => (position > 0 ? `Waiting: ${position} before this` : "Waiting"),
-  detect: () => "Looking for shadows",
-  quick: () => "Whole photo",
-  windows: ({ done, total }) => `Window ${Math.min(done + 1, total)} of ${total}`,
+  detect: () => "Removing the shadow",
+  quick: () => "Removing the shadow",
+  windows: ({ done, total }) => `Refining: ${done} of ${total}`,
   write: () => "Writing the result",
 };
 
 /** What a job is doing now. */
 const describe = (job) => (STAGES[job.state === "queued" ? "waiting" : job.stage] ?? (() => "Working"))(job);
 
-/** The time that a job will still take, or how much of it is done. */
-function remaining({ state, left, share }) {
-  if (state !== "running") return "";
-  if (!(left >= 1)) return share > 0 ? `${Math.floor(100 * share)} %` : "";
+/** The time that a job will still take, in words; empty while it is unknown. */
+function remaining({ left }) {
+  if (left === null || left < 1) return "";
   return left >= 90 ? `${Math.round(left / 60)} min left` : `${Math.round(left)} s left`;
 }
 
+/** One removal, which may need several jobs: those of earlier results, if the server has lost them, and its own. */
 export class Work {
-  constructor() {
-    this.abort = null;
+  /** `on` has report({ words, left, share }) and preview(blob). */
+  constructor(on) {
+    this.on = on;
+    this.abort = new AbortController();
     this.job = null;
+    this.windows = 0; // windows that the running job has done
+    this.kept = false; // whether the person wants what is done so far
   }
 
-  get busy() {
-    return this.abort !== null;
+  get signal() {
+    return this.abort.signal;
   }
 
   /**
-   * Run a job; returns { job, blob }, the job and its picture, which is null if there was no shadow; or null if it was
-   * cancelled.
+   * Run a job; returns { job, blob }, the job and its picture, which is null if there was no shadow.
    *
-   * `run` is { options, mask (a PNG, promised), base }; `on` has report({ words, left, share }) and preview(bitmap).
+   * `run` is { options, mask (a PNG), base (the id of a job), windows (to end after so many, if given) }. An AbortError
+   * is thrown if the job was stopped; an ApiError of the code "lost" if the server ended it by itself.
    */
-  async run(photo, run, on) {
-    this.abort = new AbortController();
-    const { signal } = this.abort;
-    let shown = null;
-    let decoding = false;
-    const look = async (url) => {
-      if (!url || url === shown || decoding) return;
-      decoding = true;
-      shown = url;
-      try {
-        const bitmap = await createImageBitmap(await api.picture(url, signal));
-        if (!signal.aborted && this.busy) on.preview(bitmap);
-      } catch {
-        // A missing preview does not matter: the next one follows.
-      }
-      decoding = false;
-    };
+  async run(photo, { options, mask, base, windows = Infinity }) {
+    const { signal, on } = this;
+    const full = (wait) => on.report({ words: `Queue full: trying again in ${wait} s`, left: "", share: 0 });
+    this.windows = 0;
+    this.job = await api.startJob(photo, options, mask, base, signal, full);
     try {
-      const full = (wait) => on.report({ words: `Queue full: trying again in ${wait} s`, left: "", share: 0 });
-      const begun = await api.startJob(photo, run.options, await run.mask, run.base, signal, full);
-      if (signal.aborted) await api.cancel(begun);
-      else this.job = begun;
-      const ended = await api.follow(begun, (job) => {
-        if (signal.aborted) return;
-        on.report({ words: describe(job), left: remaining(job), share: job.share });
-        look(job.preview);
+      const ended = await api.follow(this.job, signal, (job) => {
+        this.windows = job.stage === "windows" ? job.done : this.windows;
+        on.report({ words: this.kept ? "Keeping what is done" : describe(job), left: remaining(job), share: job.share });
+        if (job.preview) this.look(job.preview);
+        if (this.windows >= windows) this.finish();
       });
       if (ended.state === "failed") throw new api.ApiError(ended.error.code, ended.error.message);
-      if (ended.state === "cancelled") return null;
+      if (ended.state === "cancelled") throw new api.ApiError("lost", "The server ended the removal.");
       return { job: ended, blob: ended.found ? await api.picture(ended.picture, signal) : null };
-    } catch (error) {
-      if (error.name === "AbortError") return null;
-      throw error;
     } finally {
-      // Another removal may have started while this one was being cancelled.
-      if (this.abort?.signal === signal) this.abort = this.job = null;
+      this.job = null;
     }
   }
 
-  async cancel() {
-    if (!this.busy || this.abort.signal.aborted) return;
+  async look(url) {
+    if (url === this.seen || this.looking) return;
+    this.looking = true;
+    this.seen = url;
+    // A missing preview does not matter: the next one follows.
+    const blob = await api.picture(url, this.signal).catch(() => null);
+    this.looking = false;
+    if (blob && !this.signal.aborted) this.on.preview(blob);
+  }
+
+  /** End the removal and discard it. */
+  stop() {
+    const { job } = this;
     this.abort.abort();
-    // The stream of events says when the job has ended.
-    if (this.job) await api.cancel(this.job).catch(() => null);
+    if (job) api.cancel(job).catch(() => null);
+  }
+
+  /** End the removal after its current window and keep what is done; without a window there is nothing to keep. */
+  keep() {
+    if (!this.windows) return this.stop();
+    this.kept = true;
+    this.on.report({ words: "Keeping what is done", left: "", share: 1 });
+    this.finish();
+  }
+
+  finish() {
+    if (this.job) api.finish(this.job).catch(() => null);
   }
 }
