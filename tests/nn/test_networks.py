@@ -145,6 +145,7 @@ def test_the_bypass_carries_the_level_of_a_picture_past_the_norms() -> None:
     picture = torch.randn(1, 3, 16, 16)
     for bypass in (False, True):
         unet = UNet(replace(SMALL, bypass=bypass), 3, 3)
+        assert unet.stem.bias is not None
         torch.nn.init.zeros_(unet.stem.bias)
         if unet.bypass is not None:
             torch.nn.init.eye_(unet.bypass.weight[:, :, 0, 0])

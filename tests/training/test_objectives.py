@@ -110,7 +110,9 @@ def test_a_hidden_picture_reaches_the_encoder_and_not_the_denoiser() -> None:
     picture, guidance = seen[0][2], seen[0][4]
     assert not picture[0].any()
     assert torch.equal(picture[1], images.picture[1])
-    assert torch.equal(guidance, model.encode(images.picture, images.mask))
+    expected = model.encode(images.picture, images.mask)
+    assert expected is not None
+    assert torch.equal(guidance, expected)
 
 
 @pytest.mark.parametrize("fusion", ["vector", "map"])

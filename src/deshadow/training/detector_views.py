@@ -114,13 +114,15 @@ class Views:
         self, picture: Tensor, shadow: Tensor, clean: Tensor, draws: Draws
     ) -> tuple[Tensor, Tensor]:
         """Pictures and shadows of which some lost their shadow, some are dark, and some show dark things."""
-        banks = self.source.backgrounds, self.source.occluders
-        assert banks[0] is not None
-        assert banks[1] is not None
+        textures, occluders = self.source.backgrounds, self.source.occluders
+        assert textures is not None
+        assert occluders is not None
         lit = draws.chance("lit", 1, 1, 1, of=LIT)
         picture, shadow = torch.where(lit, clean, picture), torch.where(lit, 0.0, shadow)
-        picture, clean = (add_dark_surface(view, clean, *banks, draws).picture for view in (picture, clean))
-        picture = distract(picture, clean, *banks, draws).picture
+        picture, clean = (
+            add_dark_surface(view, clean, textures, occluders, draws).picture for view in (picture, clean)
+        )
+        picture = distract(picture, clean, textures, occluders, draws).picture
         stops = draws.uniform("night/stops", 1, 1, 1, low=1.5, high=4.0)
         night = linear_to_srgb(srgb_to_linear(picture) * torch.exp2(-stops))
         return torch.where(lit & draws.chance("night", 1, 1, 1, of=NIGHT), night, picture), shadow

@@ -39,10 +39,10 @@ def draw_sky(draws: Draws, recipe: ShadowRecipe, light: Tensor) -> Sky:
     blue = recipe.blue[0] + recipe.blue[1] * draws.normal("blue", 1)
     green = recipe.green * draws.normal("green", 1)
     tint = torch.cat([-blue, green, blue], 1)
-    chance, strength = recipe.filter
+    chance, deviation = recipe.filter
     if chance:
         coloured = draws.chance("filter/there", 1, of=chance)
-        tint = tint + coloured * strength * draws.normal("filter", 3).clamp(-2, 2)
+        tint = tint + coloured * deviation * draws.normal("filter", 3).clamp(-2, 2)
     weights = constant(LUMINANCE, light.device)
     # A grey surface keeps the dark rate that was drawn, whatever the tint.
     tint = tint - torch.log((tint.exp() * weights).sum(1, keepdim=True))
