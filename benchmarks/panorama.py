@@ -1,6 +1,6 @@
 """What the parts of long photos are worth: errors of Quick and of the detector, in parts and as a whole.
 
-python benchmarks/panorama.py FOLDER [SPLIT] puts pairs of a data set side by side and crops them to long photos.
+python benchmarks/panorama.py FOLDER [SPLIT] makes long photos of pairs side by side.
 """
 
 import sys
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 import deshadow
 from deshadow.data.pairs.find import PairSet, find
+from deshadow.data.pairs.sample import Triplet
 from deshadow.metrics.scores import lab_difference
 from deshadow.removal import parts
 
@@ -29,7 +30,7 @@ def main(folder: str, split: str | None = None) -> None:
                 photo, mask, clean = place_side_by_side(pairs, index * len(pairs) // COUNT, shape)
                 inside = mask > 127
                 errors.append(lab_difference(remover.remove(photo, mask), clean, inside))
-                found = remover.detect(photo / np.float32(255)) > 0.5
+                found = remover.detect(photo.astype(np.float32) / np.float32(255)) > 0.5
                 overlaps.append((found & inside).sum() / (found | inside).sum())
             error, overlap = np.mean(errors), np.mean(overlaps)
             print(f"{shape}:1, {how}: error in the shadow {error:.2f}, IoU of the detector {overlap:.3f}")
@@ -37,7 +38,8 @@ def main(folder: str, split: str | None = None) -> None:
 
 def place_side_by_side(pairs: PairSet, first: int, shape: float) -> tuple[Codes, Codes, Codes]:
     """Photo, mask and clean picture of this shape, from pictures that are wider than high."""
-    triplets, width, height, index = [], 0, 10**9, first
+    triplets = list[Triplet]()
+    width, height, index = 0, 10**9, first
     while not triplets or width < shape * height:
         triplet = pairs[index % len(pairs)].load()
         index += 7

@@ -17,6 +17,7 @@ from deshadow.cli.detect import detect
 from deshadow.cli.distill import distill
 from deshadow.cli.doctor import doctor
 from deshadow.cli.evaluate import evaluate
+from deshadow.cli.example import example
 from deshadow.cli.export import export
 from deshadow.cli.latent import latent
 from deshadow.cli.models import models
@@ -41,7 +42,7 @@ _PHOTOS = Group("Commands for photos", sort_key=-2)
 _RESEARCH = Group("Research", sort_key=-1)
 _OTHER = Group("Other", sort_key=5)
 _Command = Callable[..., None]
-_FOR_PHOTOS: Sequence[_Command] = (batch, detect, serve, doctor)
+_FOR_PHOTOS: Sequence[_Command] = (example, batch, detect, serve, doctor)
 _FOR_RESEARCH: Sequence[_Command] = (
     *(synth, train, curves, ablate, distill, tables),
     *(latent, collapse, evaluate, models, compress, export),
