@@ -17,7 +17,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from deshadow.cli.messages import describe_stop
 from deshadow.photo import read_photo
+from deshadow.removal.outcomes import Outcome
 from deshadow.removal.remover import Remover
 
 
@@ -507,3 +509,9 @@ def test_interrupted(stage: str, workers: int, tmp_path: Path, weights: Path) ->
     assert process.returncode == 130, errors
     assert errors == "deshadow: stopped: 0 of 3 photos are done; --skip-existing continues with the others\n"
     assert names(tmp_path / "in") == ["a.png", "b.png", "c.png"]
+
+
+def test_what_ctrl_c_says() -> None:
+    done, failed = Outcome("a.jpg", "done"), Outcome("b.jpg", "failed")
+    assert describe_stop([done, failed], 5).startswith("stopped: 1 of 5 photos are done; ")
+    assert describe_stop([], 1) == "stopped before the photo was done"

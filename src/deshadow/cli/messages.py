@@ -44,6 +44,6 @@ def summarise(outcomes: "Collection[Outcome]", seconds: float) -> str:
 def describe_stop(outcomes: "Collection[Outcome]", photos: int) -> str:
     """What Ctrl-C leaves of a run."""
     if photos == 1:
-        return "stopped: the photo is not done, and nothing was written"
+        return "stopped before the photo was done"
     ended = sum(outcome.state != "failed" for outcome in outcomes)
     return f"stopped: {ended} of {photos} photos are done; --skip-existing continues with the others"
