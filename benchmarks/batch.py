@@ -100,11 +100,13 @@ class Turns(threading.Thread):
     def run(self) -> None:
         began = time.perf_counter()
         self.plain.send(signal.SIGSTOP)
-        while len(list((self.by_ray / FOLDER).glob("part-*"))) < self.workers:
-            time.sleep(0.01)
+        while (
+            len(list((self.by_ray / FOLDER).glob("part-*"))) < self.workers
+            or len(find_workers()) < self.workers
+        ):
+            time.sleep(0.05)
         self.started = time.perf_counter() - began
-        ray = [pid for pid, _, name in processes() if "PhotoWorker" in name]
-        assert len(ray) == self.workers
+        ray = find_workers()
         ended = {"plain": self.plain.ended, "ray": self.ray_ended}
         turn = "plain"
         while not all(event.is_set() for event in ended.values()):
@@ -117,6 +119,13 @@ class Turns(threading.Thread):
             ended[turn].wait(TURN)
             self.seconds[turn] += time.perf_counter() - began
             turn = other
+
+
+def find_workers() -> list[int]:
+    """The workers of the Ray that this process has started."""
+    found = processes()
+    own = {pid for pid, parent, _ in found if parent == os.getpid()}
+    return [pid for pid, parent, name in found if parent in own and "PhotoWorker" in name]
 
 
 def send(pids: list[int], number: signal.Signals) -> None:
@@ -243,7 +252,7 @@ def measure_memory(folder: Path, photos: int, workers: int) -> None:
 
     def watch() -> None:
         while not ended.wait(0.1):
-            sizes = [memory_of(pid) for pid, _, name in processes() if "PhotoWorker" in name]
+            sizes = [memory_of(pid) for pid in find_workers()]
             samples.append((time.time(), max(sizes, default=0)))
 
     threading.Thread(target=watch, daemon=True).start()

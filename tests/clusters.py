@@ -20,7 +20,7 @@ from PIL import Image
 from deshadow.cluster.manifest import FOLDER
 from deshadow.photo.deep import encode_deep_png
 
-MEMORY = 1.2
+MEMORY = 1.3
 """GiB for each worker, so that small machines have room for them."""
 
 

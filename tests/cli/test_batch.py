@@ -62,7 +62,7 @@ def test_bad_sources_and_destinations_end_in_a_sentence(tmp_path: Path, batch: C
     fails(batch(photos, "-o", photos), "is in the source")
     fails(batch(photos, "-o", out, "--column", "uri"), "not a list")
     fails(batch(photos, "-o", out, "--max-errors", "many"), "'many'")
-    fails(batch(photos, "-o", out, "--memory-per-worker", "0.1"), "at least 1.1 GiB")
+    fails(batch(photos, "-o", out, "--memory-per-worker", "0.1"), "at least 1.3 GiB")
     fails(batch(photos, "-o", out, "--strength", "2"), "strength is 2")
     fails(batch(photos, "-o", out, "--quality", "200"), "quality is 200")
     fails(batch(photos, "-o", out, "--mask", tmp_path / "no.png"), "file not found")

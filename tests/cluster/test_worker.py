@@ -109,7 +109,7 @@ def test_a_photo_too_large_for_the_memory_is_refused(photo: Path, tmp_path: Path
     Image.new("L", (3000, 3000)).save(photo.parent / "large.png")
     out = tmp_path / "out"
     plan = plan_photos(Storage(), str(photo.parent), str(out))
-    list(make_worker(out, memory=1.1)(make_block(plan)))
+    list(make_worker(out, memory=1.3)(make_block(plan)))
     rows = read_rows(out)
     assert "9 megapixels" in rows[str(photo.parent / "large.png")]["error"]
     assert "--memory-per-worker" in rows[str(photo.parent / "large.png")]["error"]

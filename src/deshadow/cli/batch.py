@@ -102,9 +102,9 @@ def batch(
         float,
         Parameter(
             group=_RUN,
-            help="GiB of memory of each worker: 1, and 0.046 for each megapixel of the largest photo.",
+            help="GiB of memory of each worker: 1.2, and 0.055 for each megapixel of the largest photo.",
         ),
-    ] = 2.25,
+    ] = 2.75,
     max_errors: Annotated[
         str | None,
         Parameter(

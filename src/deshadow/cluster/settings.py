@@ -8,10 +8,10 @@ from deshadow.removal.process import PhotoRequest
 from deshadow.runtime.checkpoint import locate, read_header
 
 GIB = 2**30
-FIXED_MEMORY = 1.0
+FIXED_MEMORY = 1.2
 """GiB that a worker needs besides its photo, for Python, Ray and the networks."""
-MEGAPIXEL_MEMORY = 0.046
-"""GiB for each megapixel of a photo: 1.0 GiB were measured for 2 megapixels, 1.4 for 12, 3.2 for 50."""
+MEGAPIXEL_MEMORY = 0.055
+"""GiB for each megapixel of a photo (benchmarks/batch.py --memory: 1.8 GiB at most for 12 megapixels)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Resources:
     """Threads of onnxruntime, which are also the cores that Ray reserves."""
     gpus: float | None = None
     """Share of a GPU; without one, a quarter where the cluster has GPUs."""
-    memory: float = 2.25
+    memory: float = 2.75
     """GiB that Ray reserves; larger photos than fit are refused."""
 
     def __post_init__(self) -> None:
@@ -54,8 +54,8 @@ class Resources:
             raise ValueError(f"--threads-per-worker is {self.threads}: it must be 1 or more")
         if self.gpus is not None and not 0 <= self.gpus <= 64:
             raise ValueError(f"--gpus-per-worker is {self.gpus}: it must be from 0 to 64")
-        if self.memory < 1.1:
-            raise ValueError(f"--memory-per-worker is {self.memory}: a worker needs at least 1.1 GiB")
+        if self.memory < 1.3:
+            raise ValueError(f"--memory-per-worker is {self.memory}: a worker needs at least 1.3 GiB")
 
     @property
     def most_pixels(self) -> int:
