@@ -12,7 +12,7 @@ from pyarrow.fs import FileType
 
 from deshadow.cluster.lists import LISTS, Columns, read_list
 from deshadow.cluster.storage import Found, Storage, clean_address, is_local
-from deshadow.photo.formats import ENDINGS, READABLE
+from deshadow.photo.formats import READABLE, list_readable_endings
 from deshadow.removal.tasks import choose_ending, choose_mask, is_result
 
 PLAN = pa.schema(
@@ -55,7 +55,7 @@ def plan_photos(
     """
     rows = _drop_duplicates(_find(storage, source, destination, columns))
     if not rows:
-        endings = ", ".join(sorted(ENDINGS))
+        endings = ", ".join(list_readable_endings())
         raise ValueError(f"no photos found in {source}: the name of a photo ends in {endings}")
     if mask is not None:
         _add_masks(storage, rows, clean_address(mask))
