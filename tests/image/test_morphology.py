@@ -7,7 +7,7 @@ from oracles import Oracle
 from scenes import give, scene
 
 from deshadow.evaluation.models import Sampling, make_network_remover
-from deshadow.image.morphology import dilate, dilation_radius, erode
+from deshadow.image.morphology import dilate, dilate_round, dilation_radius, erode
 from deshadow.image.resize import PROTOCOL_SIDE, nearest
 from deshadow.removal import reach
 from deshadow.removal.options import RemovalOptions
@@ -24,6 +24,16 @@ def test_dilation_is_a_square_around_every_pixel() -> None:
         expected[max(row - 10, 0) : row + 11, max(column - 10, 0) : column + 11] = 255
     np.testing.assert_array_equal(dilate(mask, 10), expected)
     np.testing.assert_array_equal(dilate(mask, 0), mask)
+
+
+@pytest.mark.parametrize("radius", [0, 1, 2, 7, 60])
+def test_a_round_dilation_is_a_disc_around_every_pixel(radius: int) -> None:
+    mask = np.where(np.random.default_rng(0).random((40, 50)) > 0.99, np.float32(0.7), np.float32(0))
+    rows, columns = np.mgrid[:40, :50]
+    expected = np.zeros_like(mask)
+    for row, column in np.argwhere(mask):
+        expected[(rows - row) ** 2 + (columns - column) ** 2 <= radius**2] = 0.7
+    np.testing.assert_array_equal(dilate_round(mask, radius), expected)
 
 
 def test_erosion_takes_a_dilation_back() -> None:

@@ -6,7 +6,7 @@ from oracles import Oracle
 from PIL import Image
 
 from deshadow.image.filters import fit_within, resize
-from deshadow.image.morphology import dilate, dilation_radius
+from deshadow.image.morphology import dilate, dilate_round, dilation_radius
 from deshadow.removal.modes import WINDOWED
 from deshadow.removal.options import RemovalOptions
 from deshadow.removal.reach import NETWORK_SIDE, make_network_mask, weigh
@@ -18,7 +18,9 @@ def test_a_removal_reaches_as_far_as_it_says() -> None:
     mask = np.zeros((256, 400), np.float32)  # one pixel of a length is one pixel here
     mask[40:60, 60:80] = 1
     weight = weigh(Selection(mask), dilate=5, feather=3)
-    assert (weight[35:65, 55:85] == 1).all()  # five pixels wider on every side
+    assert (weight[35:65, 60:80] == 1).all()  # five pixels wider on every side
+    assert (weight[40:60, 55:85] == 1).all()
+    assert weight[35, 55] < 1  # with round corners
     assert 0 < weight[50, 86] < 1  # then it fades
     assert not weight[:, 88:].any()
     assert not weight[:32].any()
@@ -60,12 +62,20 @@ def test_the_mask_is_dilated_by_one_rule_at_every_aspect_ratio(size: tuple[int, 
     expected = dilate(resize(mask, *small, Image.Resampling.BOX), radius)
     np.testing.assert_array_equal(seen[0][: small[0], : small[1]], expected)  # it is padded
     if small == size:
-        assert (found.weight[expected == 1] == 1).all()
+        assert (found.weight[dilate_round(mask, radius) == 1] == 1).all()
     windowed = fit_within(size, WINDOWED)
     np.testing.assert_array_equal(
         make_network_mask(Selection(mask), RemovalOptions().dilate, *windowed),
         dilate(resize(mask, *windowed, Image.Resampling.BOX), dilation_radius(*windowed)),
     )
+
+
+def test_what_changes_around_a_point_is_round() -> None:
+    mask = np.zeros((256, 256), np.float32)
+    mask[128, 128] = 1
+    weight = weigh(Selection(mask), dilate=20, feather=0)
+    rows, columns = np.mgrid[:256, :256]
+    np.testing.assert_array_equal(weight > 0, np.hypot(rows - 128, columns - 128) <= 20)
 
 
 def test_lengths_of_zero_reach_nowhere() -> None:

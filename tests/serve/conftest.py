@@ -11,7 +11,7 @@ from serving import Served, serving
 from standin import StandIn
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, Page
+    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 
 HOW = "no browser to drive: apt-get install chromium, or playwright install --with-deps chromium"
 
@@ -53,12 +53,17 @@ def window(browser: "Browser") -> Iterator["Page"]:
 
 @pytest.fixture
 def visit(browser: "Browser", window: "Page") -> Iterator[Opener]:
-    """Open the page of a server; at the end nothing may have been thrown in it."""
+    """Open the page of a server; at the end nothing may have been thrown in it or printed as an error."""
     contexts: list[BrowserContext] = []
-    thrown: list[Exception] = []
+    thrown: list[Exception | str] = []
 
     def note(error: Exception) -> None:
         thrown.append(error)
+
+    def read(message: "ConsoleMessage") -> None:
+        # Tests refuse requests on purpose, and the browser notes each; anything else is a fault of the page.
+        if message.type == "error" and not message.text.startswith("Failed to load resource"):
+            thrown.append(message.text)
 
     def go(server: Served, **context: Any) -> "Page":
         page = window
@@ -67,6 +72,7 @@ def visit(browser: "Browser", window: "Page") -> Iterator[Opener]:
             page = contexts[-1].new_page()
         page.set_default_timeout(40_000)
         page.on("pageerror", note)
+        page.on("console", read)
         page.goto(f"http://127.0.0.1:{server.port}/")
         page.evaluate("localStorage.clear()")
         page.wait_for_selector("[name=dilate][max='64']", state="attached")
@@ -77,4 +83,5 @@ def visit(browser: "Browser", window: "Page") -> Iterator[Opener]:
         each.close()
     window.unroute_all()
     window.remove_listener("pageerror", note)
+    window.remove_listener("console", read)
     assert thrown == []

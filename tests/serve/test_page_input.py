@@ -52,12 +52,14 @@ def test_where_no_shadow_is_found_the_brush_is_offered(page_server: Served, visi
 
 
 @pytest.mark.parametrize("way", ["drop", "paste"])
-def test_a_photo_can_be_dropped_and_pasted(page_server: Served, visit: Opener, way: str) -> None:
+def test_photos_can_be_dropped_and_pasted(page_server: Served, visit: Opener, way: str) -> None:
     page = visit(page_server)
     page.evaluate(
         """([way, bytes]) => {
           const carried = new DataTransfer();
-          carried.items.add(new File([new Uint8Array(bytes)], "yard.png", { type: "image/png" }));
+          for (const name of ["yard.png", "other.png"]) {
+            carried.items.add(new File([new Uint8Array(bytes)], name, { type: "image/png" }));
+          }
           document.body.dispatchEvent(way === "drop"
             ? new DragEvent("drop", { dataTransfer: carried, bubbles: true, cancelable: true })
             : new ClipboardEvent("paste", { clipboardData: carried, bubbles: true, cancelable: true }));
@@ -65,6 +67,8 @@ def test_a_photo_can_be_dropped_and_pasted(page_server: Served, visit: Opener, w
         [way, list(encoded(scene()))],
     )
     page.wait_for_selector(".chip")
+    reads(page, "#name", "^yard.png")
+    assert page.locator(".thumb").count() == 2
 
 
 @pytest.mark.parametrize("name", ["pavement", "lawn", "page"])

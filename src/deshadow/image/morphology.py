@@ -1,5 +1,6 @@
-"""Dilation and erosion of masks by squares, for numpy and torch, and the paper's dilation at any size."""
+"""Dilation and erosion of masks by squares and discs, and the paper's dilation at any size."""
 
+import math
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -34,6 +35,17 @@ def dilate(mask: Mask, radius: int) -> Mask:
     value = max_pool2d(mask.float(), (side, 1), 1, (radius, 0))
     value = max_pool2d(value, (1, side), 1, (0, radius))
     return value > 0.5 if mask.dtype == torch.bool else value
+
+
+def dilate_round(mask: NDArray[Any], radius: int) -> NDArray[Any]:
+    """(H, W) → (H, W): the largest value within a disc of this radius around each pixel."""
+    height = len(mask)
+    result = np.ascontiguousarray(_largest_along(mask, radius, 1))
+    for away in range(1, min(radius, height - 1) + 1):
+        wide = _largest_along(mask, math.isqrt(radius * radius - away * away), 1)
+        np.maximum(result[away:], wide[:-away], out=result[away:])
+        np.maximum(result[:-away], wide[away:], out=result[:-away])
+    return result
 
 
 def erode(mask: Mask, radius: int) -> Mask:

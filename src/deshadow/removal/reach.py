@@ -19,13 +19,14 @@ _SIDE = 256
 def weigh(selection: Selection, dilate: int, feather: float) -> Field:
     """(H, W) in [0, 1]: the weight of a removal; 1 in the dilated mask, fading beyond it, then exactly 0.
 
-    `dilate` and `feather` are lengths in pixels of a picture whose shorter side is 256. The weight of what is
-    protected is 0.
+    The mask is dilated by a disc; that of the network is dilated by a square, as in training. `dilate` and
+    `feather` are lengths in pixels of a picture whose shorter side is 256. The weight of what is protected
+    is 0.
     """
     height, width = selection.mask.shape
     small = fit_parts((height, width), NETWORK_SIDE)
     seen = resize(selection.mask, *small, Image.Resampling.BOX).clip(0, 1)
-    wide = morphology.dilate(seen, _radius(dilate, *small))
+    wide = morphology.dilate_round(seen, _radius(dilate, *small))
     radius = round(feather * measure_scale(*small))
     if radius:
         # Half of a square that is centred on a straight border lies inside: there the fading begins.

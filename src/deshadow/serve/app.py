@@ -165,7 +165,9 @@ def _add_page_routes(app: FastAPI, files: Mapping[str, PageFile]) -> None:
 
 def load_site(page: Path = PAGE) -> dict[str, PageFile]:
     """Every file of the page, and the shipped examples below `examples/`."""
-    examples = {f"examples/{name}": file for name, file in load_page(EXAMPLES).items()}
+    examples = {
+        f"examples/{name}": file for name, file in load_page(EXAMPLES).items() if name.endswith(".jpg")
+    }
     return load_page(page) | examples
 
 

@@ -128,11 +128,12 @@ def make_job_routes(service: Service) -> APIRouter:
         "/jobs/{job}/preview", response_class=Response, responses={**IMAGE, **error_responses(404, 409)}
     )
     async def get_preview(job: str) -> Response:
-        """The unfinished result of a running job; it may be smaller than the photo."""
+        """The unfinished result of a running job, maybe smaller than the photo; after its end, the result."""
         found = service.store.get_job(job)
-        if found.preview is None:
-            raise _UNFINISHED
-        return Response(found.preview, media_type="image/jpeg")
+        preview = found.preview
+        if preview is not None:
+            return Response(preview, media_type="image/jpeg")
+        return await _send_file(_get_finished(service, job).file("picture"), found.photo.display)
 
     @routes.get(
         "/jobs/{job}/picture", response_class=Response, responses={**IMAGE, **error_responses(404, 409)}

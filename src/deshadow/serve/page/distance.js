@@ -83,22 +83,18 @@ function smooth(field, columns, rows) {
   return field;
 }
 
-/**
- * The mask on the grid, the distance in pixels of the photo to its edge (negative inside), and the distance to the
- * mask as the larger of across and down: the mask is dilated by squares.
- */
+/** The mask on the grid, and the distance in pixels of the photo to its edge (negative inside). */
 export function maskDistance(grid, mask) {
   const cells = sample(grid, mask);
-  return { cells, edge: signed(grid, cells), square: square(grid, cells) };
+  return { cells, edge: signed(grid, cells) };
 }
 
 /**
- * Update the distances in place for a stroke from one point to another, up to `reach` around it; returns false if they
- * have to be computed anew. The depth inside the mask is not exact until the next full computation.
+ * Update the distances in place for a painted stroke from one point to another, up to `reach` around it. The depth
+ * inside the mask is not exact until the next full computation.
  */
-export function follow(fields, grid, from, to, radius, value, reach) {
+export function follow({ edge }, grid, from, to, radius, reach) {
   const { columns, rows, size } = grid;
-  const { edge, square } = fields;
   const discs = Math.ceil(Math.hypot(to.x - from.x, to.y - from.y) / Math.max(1, radius / 3)) + 1;
   const around = radius + reach;
   for (let n = 0; n < discs; n++) {
@@ -110,48 +106,13 @@ export function follow(fields, grid, from, to, radius, value, reach) {
     const left = Math.max(0, Math.floor((cx - around) / size));
     const right = Math.min(columns - 1, Math.ceil((cx + around) / size));
     for (let y = top; y <= bottom; y++) {
-      const dy = Math.abs((y + 0.5) * size - cy);
+      const dy = (y + 0.5) * size - cy;
       for (let x = left, i = y * columns + left; x <= right; x++, i++) {
-        const dx = Math.abs((x + 0.5) * size - cx);
-        const d = Math.sqrt(dx * dx + dy * dy) - radius;
-        if (!value) {
-          if (-d > edge[i]) edge[i] = -d;
-          continue;
-        }
+        const d = Math.hypot((x + 0.5) * size - cx, dy) - radius;
         if (d < edge[i]) edge[i] = d;
-        // Half the side of the square around this cell that just touches the disc: with a side, or with a corner.
-        const across = Math.max(dx, dy);
-        const along = Math.min(dx, dy);
-        let s = across - radius;
-        if (s < along) s = (dx + dy - Math.sqrt(Math.max(0, 2 * radius * radius - (dx - dy) ** 2))) / 2;
-        if (s < square[i]) square[i] = Math.max(0, s);
       }
     }
   }
-  return value === 1;
-}
-
-/** The distance of each cell to the mask, as the larger of across and down. */
-export const squareDistance = (grid, mask) => square(grid, sample(grid, mask));
-
-function square({ columns, rows, size }, cells) {
-  const field = new Float32Array(cells.length);
-  const sweep = (first, step, back) => {
-    for (let n = 0, i = first; n < cells.length; n++, i += step) {
-      const x = i % columns;
-      let d = back ? field[i] : cells[i] ? 0 : 1e6;
-      const row = i - step * columns;
-      if (x > 0 && n >= columns) d = Math.min(d, field[row - 1] + 1);
-      if (x < columns - 1 && n >= columns) d = Math.min(d, field[row + 1] + 1);
-      if (n >= columns) d = Math.min(d, field[row] + 1);
-      if (step > 0 ? x > 0 : x < columns - 1) d = Math.min(d, field[i - step] + 1);
-      field[i] = d;
-    }
-  };
-  sweep(0, 1, false);
-  sweep(cells.length - 1, -1, true);
-  for (let i = 0; i < field.length; i++) field[i] = field[i] ? Math.min(1e6, (field[i] - 0.5) * size) : 0;
-  return smooth(field, columns, rows);
 }
 
 function signed({ columns, rows, size }, cells) {

@@ -22,12 +22,12 @@ const clamp = (value) => (value < 0 ? 0 : value > 1 ? 1 : value);
 /**
  * Draw into `image` (an ImageData with `density` pixels for each CSS pixel).
  *
- * scene: { view, grid, mask, edge, square, border, hidden, cells, labels, kept, hover, dilate, feather, tint }, all
+ * scene: { view, grid, mask, edge, border, hidden, cells, labels, kept, hover, dilate, feather, tint }, all
  * lengths in pixels of the photo; `edge` and `border` may be null; `tint` is how strongly the found shadows are tinted,
  * except those whose number is set in `hidden`; the mask is not dilated into the shadows whose number is set in `kept`.
  */
 export function drawOverlay(image, density, scene) {
-  const { view, grid, mask, edge, square, border, hidden, cells, labels, kept, hover, dilate, feather, tint } = scene;
+  const { view, grid, mask, edge, border, hidden, cells, labels, kept, hover, dilate, feather, tint } = scene;
   const { columns, rows, size, width, height } = grid;
   const { data } = image;
   data.fill(0);
@@ -63,7 +63,7 @@ export function drawOverlay(image, density, scene) {
       const x = ((ox + 0.5) / density - left) / view.scale;
       const cell = cy * columns + Math.min(columns - 1, Math.floor(x / size));
       const nearBorder = border !== null && border[cell] < reach;
-      const nearMask = edge !== null && square[cell] < outer;
+      const nearMask = edge !== null && edge[cell] < outer;
       const found = border !== null && cells[cell] > 0 && !hidden[cells[cell]];
       const hovered = hover > 0 && cells[cell] === hover;
       if (!nearBorder && !nearMask && !hovered && !found) continue;
@@ -77,13 +77,13 @@ export function drawOverlay(image, density, scene) {
       }
       if (nearMask) {
         const d = between(edge, columns, rows, gx, gy);
-        const beyond = between(square, columns, rows, gx, gy) - dilate;
+        const beyond = d - dilate;
         const px = Math.min(width - 1, Math.floor(x));
         const stays = labels !== null && kept[labels[py + px]] === 1;
         if (!stays) {
           // Full in the dilated mask, fading beyond it.
           const weight = clamp(1 - beyond / soft);
-          over(LIGHT, weight * weight * (3 - 2 * weight) * 0.34);
+          over(LIGHT, weight * weight * (3 - 2 * weight) * 0.24);
         }
         let core = clamp(0.5 - d * unit);
         let line = clamp(thin * 0.7 + 0.5 - Math.abs(d) * unit);
@@ -96,7 +96,7 @@ export function drawOverlay(image, density, scene) {
             mask[Math.max(0, Math.min(height - 1, Math.floor(above))) * width + px] !== core;
           line = step ? 1 : 0;
         }
-        over(LIGHT, core * 0.26);
+        over(LIGHT, core * 0.2);
         if (dilate > 0 && !stays) over(LIGHT, 0.75 * clamp(thin * 0.5 + 0.5 - Math.abs(beyond) * unit));
         over(HALO, 0.6 * clamp(thin + 1.2 - Math.abs(d) * unit));
         over(LIGHT, line);

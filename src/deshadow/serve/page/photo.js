@@ -141,7 +141,7 @@ export class OpenPhoto extends EventTarget {
   repeat() {
     const run = this.editing.result?.run;
     if (!run || this.running) return null;
-    return this.enqueue({ ...run, options: this.controls.values, taken: null });
+    return this.enqueue({ ...run, options: this.controls.values, taken: null, windows: undefined });
   }
 
   enqueue(run) {

@@ -1,6 +1,6 @@
 // The stage: one canvas with the photo, and one above it with outlines and the mask; redrawn after each change.
 
-import { borderDistance, follow, maskDistance, squareDistance } from "./distance.js";
+import { borderDistance, follow, maskDistance } from "./distance.js";
 import { shares } from "./mask.js";
 import { drawOverlay } from "./overlay.js";
 import { Viewport } from "./viewport.js";
@@ -24,7 +24,7 @@ export class Stage extends EventTarget {
     this.feather = 0;
     this.shows = { found: true, tint: 1, mask: true };
     this.waiting = 0;
-    this.stale = { picture: true, fields: true, square: true, borders: true };
+    this.stale = { picture: true, fields: true, borders: true };
     new ResizeObserver(() => this.measure()).observe(element);
     // A window on another screen may have another pixel density.
     matchMedia("(resolution: 1dppx)").addEventListener("change", () => this.measure());
@@ -68,14 +68,14 @@ export class Stage extends EventTarget {
     this.later();
   }
 
-  /** Part of a stroke was painted or erased: only the distances around it change. */
+  /** Part of a stroke was painted (1) or erased (0); what is painted changes only the distances around it. */
   painted(from, to, radius, value) {
     const { stale, editing } = this;
-    if (!stale.fields) {
+    if (!value) {
+      stale.fields = true; // the distances to what is left are computed again
+    } else if (!stale.fields) {
       const reach = (this.dilate + this.feather) * editing.photo.scale + 4 * editing.grid.size + 4 / this.view.scale;
-      const whole = follow(this.distance, editing.grid, from, to, radius, value, reach);
-      // After erasing, the distances to what is left are computed again.
-      if (!whole) stale.square = true;
+      follow(this.distance, editing.grid, from, to, radius, reach);
     }
     this.later();
   }
@@ -146,7 +146,6 @@ export class Stage extends EventTarget {
       grid: editing.grid,
       mask: editing.mask.data,
       edge: shows.mask ? this.distance.edge : null,
-      square: this.distance.square,
       kept: this.kept,
       border: shows.found ? this.border : null,
       hidden: this.hidden,
@@ -163,7 +162,6 @@ export class Stage extends EventTarget {
   refreshFields() {
     const { editing, stale } = this;
     const anew = stale.fields || stale.borders;
-    if (stale.square && !stale.fields) this.distance.square = squareDistance(editing.grid, editing.mask.data);
     if (stale.fields) this.distance = maskDistance(editing.grid, editing.mask.data);
     if (stale.borders) {
       const hidden = new Set([...editing.selected, ...editing.removed, ...editing.leaving]);
@@ -172,7 +170,7 @@ export class Stage extends EventTarget {
       this.border = found ? found.field : null;
       this.cells = found ? found.cells : null;
     }
-    stale.fields = stale.square = stale.borders = false;
+    stale.fields = stale.borders = false;
     if (anew && this.cells) this.kept = findProtected(this.cells, this.distance.cells);
   }
 }
