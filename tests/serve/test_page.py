@@ -24,7 +24,8 @@ from browsing import (
     remove,
     set_slider,
 )
-from serving import Served, encoded, scene, shaded
+from serving import Served, encoded, scene, serving, shaded
+from standin import StandIn
 
 
 def test_a_click_takes_a_shadow_quick_removes_it_and_the_rest_stays_bit_for_bit(
@@ -158,27 +159,26 @@ def test_what_is_painted_and_not_erased_is_removed_and_refined_window_by_window(
     assert page.locator("[data-do=refine]").is_hidden()  # nothing is left to refine
 
 
-def test_a_refinement_that_is_stopped_keeps_what_is_done(slow_page_server: Served, visit: Opener) -> None:
+def test_a_refinement_that_is_stopped_keeps_what_is_done(visit: Opener) -> None:
     picture = scene(WIDTH, HEIGHT)
-    page = visit(slow_page_server)
-    open_photo(page)
-    chip(page, 1).click()
-    remove(page)
-    page.click("[data-do=refine]")
-    reads(page, "#words", "^Refining: ([7-9]|1[01]) of")
-    reads(page, "[data-do=keep]", "^Stop and keep$")
-    page.click("[data-do=keep]")
-    reads(page, "#note p", "^Stopped. What is refined so far is kept.$")
-    finished(page)
-    _, kept = downloaded(page, ".files [data-do=download]")
-    done = shaded(picture) & (kept != picture).any(-1)
-    columns = np.flatnonzero(done.any(0))
-    assert columns[0] >= WIDTH // 2 - 1
-    assert columns[-1] < WIDTH * 7 // 8  # the last window of the shadow was not done
-    page.keyboard.press("Control+z")  # the quick result is still there
-    _, quick = downloaded(page, ".files [data-do=download]")
-    assert (quick[kept != picture] == kept[kept != picture]).all()
-    assert (quick != picture).any(-1).sum() > done.sum()
+    with serving(StandIn(pause=0.15, windows=60), page=None) as server:
+        page = visit(server)
+        open_photo(page)
+        remove(page)
+        page.click("[data-do=refine]")
+        reads(page, "#words", "^Refining: (1[5-9]|2[0-9]) of 60")  # the small shadow on the left is done
+        reads(page, "[data-do=keep]", "^Stop and keep$")
+        page.click("[data-do=keep]")
+        reads(page, "#note p", "^Stopped. What is refined so far is kept.$")
+        finished(page)
+        _, kept = downloaded(page, ".files [data-do=download]")
+        changed, dark = (kept != picture).any(-1), shaded(picture)
+        small = dark & (np.arange(WIDTH) < WIDTH // 4)
+        assert (changed == dark)[small].all()
+        assert not changed[:, WIDTH * 27 // 32 :].any()  # the right end of the large shadow is not
+        page.keyboard.press("Control+z")  # the quick result is still there
+        _, quick = downloaded(page, ".files [data-do=download]")
+        assert ((quick != picture).any(-1) == dark).all()
 
 
 def test_nothing_is_locked_while_a_refinement_runs(slow_page_server: Served, visit: Opener) -> None:
@@ -226,24 +226,29 @@ def test_every_undo_is_seen(page_server: Served, visit: Opener) -> None:
     page = visit(page_server)
     open_photo(page)
     chip(page, 1).click()
+    dark = colour(page, *FIRST)
+    remove(page)
+    chip(page, 2).click()
     page.mouse.move(*place(page, *GROUND))  # away from the chip, which highlights its shadow
-    selected, dark = colour(page, *FIRST, "over"), colour(page, *FIRST)
+    selected = colour(page, *SECOND, "over")
     remove(page)
     assert page.locator("#divider").is_visible()
     page.keyboard.press("Control+z")
     page.locator("#divider").wait_for(state="hidden")  # it would hide the mask
     assert page.locator("#note p").text_content() == "Undone: Removal"
     page.mouse.move(*place(page, *GROUND))
-    assert colour(page, *FIRST) == dark
-    assert colour(page, *FIRST, "over") == selected
-    page.keyboard.press("Control+Shift+z")
-    reads(page, "#note p", "^Redone: Removal$")
+    assert colour(page, *SECOND, "over") == selected
     page.keyboard.press("c")
     page.keyboard.press("Control+z")
-    reads(page, "#note p", "^Undone: Removal$")
+    reads(page, "#note p", "^Undone: Shadow 2 selected$")
+    page.locator("#divider").wait_for(state="hidden")
+    assert colour(page, *SECOND, "over") != selected
     page.keyboard.press("Control+z")
-    reads(page, "#note p", "^Undone: Shadow 1 selected$")
-    assert colour(page, *FIRST, "over") != selected
+    reads(page, "#note p", "^Undone: Removal$")
+    assert colour(page, *FIRST) == dark
+    page.keyboard.press("Control+Shift+z")
+    reads(page, "#note p", "^Redone: Removal$")
+    assert sum(colour(page, *FIRST)[:3]) > 1.5 * sum(dark[:3])
 
 
 def test_a_shadow_that_is_erased_from_the_mask_is_no_longer_chosen(
