@@ -26,6 +26,12 @@ def test_there_are_options_for_each_face() -> None:
     assert set(list_options("page")) <= set(list_options("http"))  # the page sends what it shows
 
 
+def test_what_hardly_changes_a_photo_is_not_on_the_page_but_can_still_be_sent() -> None:
+    page, http = ({option.name for option in list_options(face)} for face in ("page", "http"))
+    assert not page & {"steps", "seed", "sampler"}
+    assert {"steps", "seed", "sampler"} <= http
+
+
 @pytest.mark.parametrize(("form", "more"), [("JobForm", set()), ("RemoveForm", {"file"})])
 def test_the_http_form_takes_each_option_as_declared(page_server: Served, form: str, more: set[str]) -> None:
     schema = page_server.http.get("/api/openapi.json").json()["components"]["schemas"][form]

@@ -74,7 +74,11 @@ Compare = Annotated[
 Variants = Annotated[
     int,
     WHOLE_NUMBER,
-    Parameter(group=FILES, help="Number of variants, each from its own seed, with a sheet of all."),
+    Parameter(
+        group=FILES,
+        help="Number of variants, each from its own seed, with a sheet of all. With the shipped weights they "
+        "differ by about 1 of 255 levels, with 4 steps by about 5.",
+    ),
 ]
 Quality = Annotated[
     int | None,
