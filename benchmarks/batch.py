@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from clusters import draw_pixels, encode_kind, list_results, processes, read_rows
 
 from deshadow.cluster.manifest import FOLDER
-from deshadow.cluster.run import run
+from deshadow.cluster.run import run_batch
 from deshadow.cluster.settings import Job, Networks, Resources
 from deshadow.removal.options import RemovalOptions
 from deshadow.removal.process import LocalFiles, PhotoRequest, try_photo
@@ -75,7 +75,7 @@ def compare(folder: Path, photos: int, workers: int) -> None:
     plain.begin(source, by_plain)
     turns = Turns(plain, by_ray, workers)
     turns.start()
-    tally = run(make_job(by_ray, workers), str(source))
+    tally = run_batch(make_job(by_ray, workers), str(source))
     turns.ray_ended.set()
     turns.join()
     plain.close()
@@ -256,7 +256,7 @@ def measure_memory(folder: Path, photos: int, workers: int) -> None:
             samples.append((time.time(), max(sizes, default=0)))
 
     threading.Thread(target=watch, daemon=True).start()
-    run(make_job(folder / "out", workers), str(folder / "in"))
+    run_batch(make_job(folder / "out", workers), str(folder / "in"))
     ended.set()
     done = sorted(row["finished"].timestamp() for row in read_rows(folder / "out").values())
     assert len(done) == photos

@@ -132,7 +132,9 @@ def test_a_killed_worker(
     os.kill(two_nodes.workers()[0], signal.SIGKILL)
     before = read_rows(out)
     assert 0 < len(before) < COUNT
-    assert finish(process).code == 2
+    ended = finish(process)
+    assert f"{COUNT} of {COUNT} photos are finished" in ended.out, ended
+    assert ended.code == 2
     check(out, photos, expected)
     after = read_rows(out)
     assert all(after[source] == row for source, row in before.items())
@@ -151,7 +153,9 @@ def test_a_killed_node(
     two_nodes.kill_second()
     before = read_rows(out)
     assert 0 < len(before) < COUNT
-    assert finish(process).code == 2
+    ended = finish(process)
+    assert f"{COUNT} of {COUNT} photos are finished" in ended.out, ended
+    assert ended.code == 2
     check(out, photos, expected)
     after = read_rows(out)
     assert all(after[source] == row for source, row in before.items())

@@ -140,7 +140,7 @@ def batch(
     with _quieten(verbose) as say:
         from deshadow.cluster.lists import Columns
         from deshadow.cluster.progress import Reporter, format_summary
-        from deshadow.cluster.run import ErrorLimit, run
+        from deshadow.cluster.run import ErrorLimit, run_batch
         from deshadow.cluster.settings import Job, Networks, Resources
         from deshadow.cluster.storage import clean_address
         from deshadow.removal.options import RemovalOptions
@@ -160,7 +160,7 @@ def batch(
         )
         limit = None if max_errors is None else ErrorLimit(max_errors)
         try:
-            tally = run(
+            tally = run_batch(
                 job,
                 source,
                 mask=mask,

@@ -63,7 +63,7 @@ class ErrorLimit:
         raise ValueError(f"--max-errors is {self.text!r}: give a number of photos, or a share such as 1%")
 
 
-def run(
+def run_batch(
     job: Job,
     source: str,
     *,
@@ -95,16 +95,44 @@ def run(
     try:
         if len(waiting):
             with connect(address):
-                for _ in range(_ROUNDS):
-                    _process(job, waiting, tally, limit, report)
-                    # A worker that was cut off from the cluster may have replaced a part of its successor.
-                    waiting = _subtract(plan, manifest.read(), retry_failed=False)
-                    if tally.early or not len(waiting):
-                        break
+                _process_rounds(job, plan, waiting, manifest, tally, limit, report)
     finally:
         manifest.remove_temporary()
         manifest.merge()
     return tally
+
+
+class LostError(Exception):
+    """Ray has ended an execution, because it lost a machine or an object that it needs."""
+
+
+def _process_rounds(
+    job: Job,
+    plan: pa.Table,
+    waiting: pa.Table,
+    manifest: Manifest,
+    tally: Tally,
+    limit: int | None,
+    report: Callable[[Tally], None],
+) -> None:
+    """Process the photos until each has a row; ValueError if Ray ends one execution after another.
+
+    Ray usually survives the loss of a machine, but not always; and a worker that was cut off from the cluster
+    may have replaced a part of its successor. Then the photos without a row are processed in another round.
+    """
+    reason = "photos are missing in the manifest"
+    for _ in range(_ROUNDS):
+        try:
+            _process(job, waiting, tally, limit, report)
+        except LostError as error:
+            reason = str(error)
+        rows = manifest.read()
+        waiting = _subtract(plan, rows, retry_failed=False)
+        tally.done = len(plan) - len(waiting) - tally.earlier
+        tally.failed = count(rows).get("failed", 0)
+        if tally.early or not len(waiting):
+            return
+    raise ValueError(f"Ray has ended the run {_ROUNDS} times ({reason}): give the same command to go on")
 
 
 def _process(
@@ -113,20 +141,25 @@ def _process(
     """Process the photos, and count them as blocks are finished."""
     job = replace(job, networks=job.networks.on_device(share_of_gpu(job.resources)))
     tally.workers = min(choose_workers(job.resources), len(waiting))
-    by_client = ray.util.client.ray.is_connected()
-    execute = execute_remotely if by_client else execute_blocks
+    execute = execute_remotely if ray.util.client.ray.is_connected() else execute_blocks
+    for finished, failed in _explain_errors(execute(job, waiting, tally.workers)):
+        tally.done += finished
+        tally.failed += failed
+        report(tally)
+        if limit is not None and tally.failed > limit:
+            tally.early = True
+            return
+
+
+def _explain_errors(blocks: Iterator[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """The blocks; what a worker objects to is a ValueError, and whatever else ends Ray's work a LostError."""
     try:
-        for finished, failed in execute(job, waiting, tally.workers):
-            tally.done += finished
-            tally.failed += failed
-            report(tally)
-            if limit is not None and tally.failed > limit:
-                tally.early = True
-                return
-    except ray.exceptions.RayError as error:
+        yield from blocks
+    except Exception as error:
         cause = getattr(error, "cause", None)
-        reason = str(cause) if isinstance(cause, ValueError) else f"Ray has ended the run: {error}"
-        raise ValueError(reason) from error
+        if isinstance(cause, ValueError):
+            raise ValueError(str(cause)) from error
+        raise LostError(" ".join(str(error).split())[:500]) from error
 
 
 @contextlib.contextmanager
