@@ -9,6 +9,7 @@ from PIL import Image
 from random_models import random_model
 
 from deshadow.cli.app import main
+from deshadow.cluster import Job, Resources, run_batch
 from deshadow.nn.config import find_preset
 from deshadow.runtime.checkpoint import save_model
 
@@ -72,3 +73,11 @@ def test_a_run_is_resumed_limited_changed_and_reported(
     sheet = np.asarray(Image.open(tmp_path / "sheet.png"))
     assert sheet.shape[0] > 300
     assert (sheet < 100).any()
+
+
+def test_workers_with_other_weights_end_the_run(two_nodes: TwoNodes, tmp_path: Path) -> None:
+    write_photos(tmp_path / "in", 2)
+    resources = Resources(workers=1, memory=MEMORY)
+    job = Job(destination=str(tmp_path / "out"), digests=("another", "digest"), resources=resources)
+    with pytest.raises(ValueError, match="a worker has other weights"):
+        run_batch(job, str(tmp_path / "in"), address=two_nodes.address)

@@ -11,7 +11,7 @@ import ray.data
 from deshadow.cluster.execution import choose_workers, share_of_gpu, worker_arguments
 from deshadow.cluster.settings import Job, Networks, Resources
 from deshadow.cluster.storage import Storage
-from deshadow.cluster.worker import check_size, describe, open_networks, process_safely
+from deshadow.cluster.worker import WorkerError, check_size, describe, open_networks, process_safely
 from deshadow.removal.options import parse_options
 from deshadow.removal.process import PhotoRequest
 from deshadow.removal.tasks import PhotoTask
@@ -79,7 +79,7 @@ class DatasetWorker:
     def __call__(self, batch: pa.Table) -> Iterator[pa.Table]:
         """Rows → the same rows with the columns of COLUMNS, each in a table of its own."""
         if self.problem:
-            raise ValueError(self.problem)
+            raise WorkerError(self.problem)
         for place in range(len(batch)):
             row = batch.slice(place, 1)
             added = self._process(row)

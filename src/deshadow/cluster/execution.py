@@ -12,7 +12,7 @@ import ray.data
 
 from deshadow.cluster.manifest import count
 from deshadow.cluster.settings import GIB, Job, Resources
-from deshadow.cluster.worker import PhotoWorker
+from deshadow.cluster.worker import PhotoWorker, WorkerError
 
 _BLOCK, _BLOCK_BYTES, _BLOCKS = 16, 64 * 2**20, 20_000
 _POLL = 0.5  # seconds
@@ -61,10 +61,9 @@ class RemoteRunner:
         try:
             for finished in execute_blocks(job, waiting, workers):
                 self._finished.append(finished)
-        except ray.exceptions.RayTaskError as error:
-            self._error = error.cause if isinstance(error.cause, ValueError) else error
         except Exception as error:  # whatever ended the run is raised where it was started
-            self._error = error
+            cause = getattr(error, "cause", None)
+            self._error = cause if isinstance(cause, WorkerError) else error
 
 
 def choose_workers(resources: Resources) -> int:

@@ -20,6 +20,7 @@ from deshadow.cluster.manifest import Manifest, count
 from deshadow.cluster.settings import Job
 from deshadow.cluster.sources import plan_photos
 from deshadow.cluster.storage import Storage
+from deshadow.cluster.worker import WorkerError
 
 _STORE = 256 * 2**20  # bytes of Ray's object store: only addresses and states pass through it
 _ANSWER = 5.0  # seconds in which a cluster must answer
@@ -152,12 +153,12 @@ def _process(
 
 
 def _explain_errors(blocks: Iterator[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """The blocks; what a worker objects to is a ValueError, and whatever else ends Ray's work a LostError."""
+    """The blocks; whatever ends Ray's work is a LostError, unless no worker can work."""
     try:
         yield from blocks
     except Exception as error:
         cause = getattr(error, "cause", None)
-        if isinstance(cause, ValueError):
+        if isinstance(cause, WorkerError):
             raise ValueError(str(cause)) from error
         raise LostError(" ".join(str(error).split())[:500]) from error
 

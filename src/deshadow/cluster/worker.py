@@ -26,6 +26,10 @@ _CRASHES = 2
 """A photo that has ended so many workers is not tried again."""
 
 
+class WorkerError(ValueError):
+    """Why no worker can process any photo."""
+
+
 class PhotoWorker:
     """Processes blocks of the plan, and keeps the manifest's rows of each."""
 
@@ -39,7 +43,7 @@ class PhotoWorker:
     def __call__(self, block: pa.Table) -> Iterator[pa.Table]:
         """Rows of PLAN with the name of their block → the status of each photo."""
         if self.problem:  # not raised before: Ray would start this actor again and again
-            raise ValueError(self.problem)
+            raise WorkerError(self.problem)
         part = self.manifest.part(block["block"][0].as_py())
         known = {row["source"] for row in part.rows}
         part.write()
