@@ -1,6 +1,8 @@
 """How many threads a test process takes, and fixtures that are too slow to make for each test."""
 
 import os
+from collections.abc import Callable
+from fcntl import LOCK_EX, flock
 from pathlib import Path
 
 import pytest
@@ -21,9 +23,23 @@ def pytest_configure() -> None:
 @pytest.fixture(scope="session")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random `tiny` in half precision, with its ONNX graphs beside it; not to be changed."""
-    from deshadow.runtime.export import export
 
-    path = tmp_path_factory.mktemp("exported") / "tiny.safetensors"
-    save_model(path, random_model(find_preset("tiny")))
-    export(path)
-    return path
+    def make(folder: Path) -> None:
+        from deshadow.runtime.export import export
+
+        save_model(folder / "tiny.safetensors", random_model(find_preset("tiny")))
+        export(folder / "tiny.safetensors")
+
+    return make_once(tmp_path_factory, "exported", make) / "tiny.safetensors"
+
+
+def make_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
+    """A folder that one test process fills and all of them read."""
+    alone = "PYTEST_XDIST_WORKER" not in os.environ
+    folder = (factory.getbasetemp() if alone else factory.getbasetemp().parent) / name
+    with folder.with_suffix(".lock").open("w") as lock:
+        flock(lock, LOCK_EX)
+        if not folder.exists():
+            folder.mkdir()
+            make(folder)
+    return folder

@@ -3,7 +3,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from random_models import SMALL, random_model
+from random_models import FLAT, random_model
 
 from deshadow.nn.config import ModelConfig
 from deshadow.runtime.checkpoint import save_model
@@ -48,7 +48,7 @@ def test_models_counts_the_pass_as_it_is_padded() -> None:
 
 def test_export_writes_graphs_beside_the_checkpoint(tmp_path: Path) -> None:
     path = tmp_path / "small.safetensors"
-    save_model(path, random_model(ModelConfig(SMALL, SMALL)))
+    save_model(path, random_model(ModelConfig(FLAT, FLAT)))
     done = deshadow("export", path)
     assert done.stdout.split() == [
         str(path.with_suffix(".encoder.onnx")),

@@ -89,7 +89,9 @@ def test_weights_of_eight_bits_run_alike_on_both_runtimes(tmp_path: Path) -> Non
 
 def test_an_untrained_network_exports_too(tmp_path: Path) -> None:
     path = tmp_path / "new.safetensors"
-    save_model(path, LFGDiffusion(ModelConfig(FLAT, FLAT)))  # full of tensors that are 0, or like another
+    save_model(
+        path, LFGDiffusion(ModelConfig(FLAT, FLAT, "none"))
+    )  # full of tensors that are 0, or like another
     export(path)
     both_agree(path)
 

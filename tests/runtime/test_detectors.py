@@ -24,6 +24,8 @@ from deshadow.runtime.onnx_backend import OnnxDetector
 from deshadow.runtime.open import open_backend, open_detector
 from deshadow.runtime.torch_backend import TorchDetector
 
+pytestmark = pytest.mark.xdist_group("detector")  # its graph is exported once
+
 TINY = DETECTORS["detector-tiny"]
 
 

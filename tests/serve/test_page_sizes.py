@@ -22,8 +22,7 @@ def patient_server() -> Iterator[Served]:
         yield server
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(("size", "scheme"), [*((size, "light") for size in SIZES), ("laptop", "dark")])
 def test_everything_from_an_example_to_a_download_is_within_the_window(
     patient_server: Served, visit: Opener, size: str, scheme: str
 ) -> None:

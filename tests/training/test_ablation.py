@@ -26,6 +26,8 @@ from deshadow.training.options import TrainingOptions, parse_training
 from deshadow.training.rows import ROWS, TABLES
 from deshadow.training.state import STATE, WEIGHTS
 
+pytestmark = pytest.mark.xdist_group("ablation")  # all rows are trained once
+
 SHORT = ["--recipe", "tiny", "--size", "32", "--batch", "4", "--val-count", "3", "--log-every", "4"]
 SHORT += ["--noise-steps", "2", "--device", "cpu"]
 
