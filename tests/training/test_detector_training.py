@@ -214,10 +214,15 @@ def test_photos_are_trained_on_and_some_of_them_held_out(tmp_path: Path) -> None
     kinds = [views.kind(number) for number in range(500)]
     assert kinds.count("masked") == pytest.approx(200, abs=10)
     assert kinds.count("lit") == pytest.approx(100, abs=10)
-    batch = views.views("lit", range(16))
-    assert not batch.mask.any()
-    masked_batch = views.views("masked", range(64))
-    assert masked_batch.mask.amax((1, 2, 3)).mean() > 0.5
+    assert not views.views("lit", range(16)).shadow.any()
+    assert views.views("masked", range(64)).shadow.amax((1, 2, 3)).mean() > 0.5
+    # A view depends on its number alone, and not on the views that are made with it.
+    together = views.batch(0, 24)
+    assert {"masked", "lit"} < {views.kind(number) for number in range(24)}
+    alone = torch.cat([views.batch(number, 1).picture for number in range(24)])
+    distances = (together.picture[:, None] - alone[None]).abs().mean((2, 3, 4))
+    assert sorted(distances.argmin(dim=1).tolist()) == list(range(24))
+    assert distances.amin(dim=1).max() < 1e-3
     held = make_detector_validation_set(chosen, views)
     assert held.masked is not None
     assert held.lit is not None

@@ -196,6 +196,19 @@ def test_the_encoder_is_taken_from_where_the_options_say(tmp_path: Path, encoder
         assert same == ({origin} if origin in given else set()) or not tensor.any(), name
 
 
+def test_weights_without_a_bypass_start_a_model_with_one(tmp_path: Path) -> None:
+    tiny = find_preset("tiny")
+    plain = random_model(replace(tiny, denoiser=replace(tiny.denoiser, bypass=False)))
+    checkpoint.save_model(tmp_path / "plain.safetensors", plain, half=False)
+    more = ["--init", str(tmp_path / "plain.safetensors"), "--encoder", "new"]
+    model = new_remover(options(tmp_path / "run", "--images", "4", *more))
+    found, given = model.denoiser.state_dict(), plain.denoiser.state_dict()
+    assert {name for name in found if name not in given} == {"bypass.weight", "bypass.bias"}
+    assert all(
+        torch.equal(found[name], given[name]) if name in given else not found[name].any() for name in found
+    )
+
+
 def test_an_encoder_of_another_shape_is_refused(tmp_path: Path) -> None:
     checkpoint.save_model(tmp_path / "light.safetensors", LFGDiffusion(find_preset("light")))
     chosen = options(tmp_path, "--images", "4", "--encoder", str(tmp_path / "light.safetensors"))

@@ -93,6 +93,20 @@ def test_the_loss_of_stage_one_is_eq_12(blind: bool) -> None:
     assert losses.encoder == 0
 
 
+def test_a_pattern_common_to_all_latents_is_an_error_of_stage_one() -> None:
+    model, images = random_model(CONFIG), batch()
+    plain, with_it = (
+        Criterion(model, Objective("l2", distinct=weight)).pretraining_loss(images) for weight in (0.0, 0.5)
+    )
+    latents = model.encode(images.clean, images.mask * 0)
+    assert latents is not None
+    expected = 0.5 * latents.mean(0).var() / latents.var()
+    torch.testing.assert_close(with_it.encoder, expected)
+    torch.testing.assert_close(with_it.total, plain.total + expected)
+    alike = images._replace(clean=images.clean[:1].expand(2, -1, -1, -1))
+    assert Criterion(model, Objective("l2", distinct=0.5)).pretraining_loss(alike).encoder > 0.49
+
+
 def test_stage_one_does_not_depend_on_the_shadow_picture() -> None:
     model, images = random_model(replace(CONFIG, predicts="clean")), batch()
     criterion = Criterion(model, Objective())

@@ -60,7 +60,7 @@ def test_a_command_has_the_options_that_mean_something_to_it() -> None:
     photos = {"masked", "masked_share", "held_out", "lit", "lit_share", "lit_held_out"}
     assert train - ablate == {"resume", *photos}
     assert ablate - train == {"rows", "noise_steps"}
-    stages = {"pretrain", "blind", "hide_picture", "invariant", "invariant_target"}
+    stages = {"pretrain", "blind", "distinct", "hide_picture", "invariant", "invariant_target"}
     assert train - distill == {*stages, *photos, "lag", "val_steps", "val_anchor"}
     steps = {"teacher_steps", "student_steps", "compare_steps"}
     assert distill - train == {"teacher", *steps, "truth", "latent", "anchor"}
@@ -107,6 +107,7 @@ def test_the_recipe_paper_is_the_paper_to_the_letter() -> None:
         "final": 0.0,
         "pretrain": 0.5,
         "blind": False,
+        "distinct": 0.0,
         "hide_picture": 0.0,
         "invariant": 1.0,
         "invariant_target": "joint",

@@ -35,7 +35,7 @@ class DetectorBatch(NamedTuple):
 
 
 class Labelled(NamedTuple):
-    """Pictures (B, 3, H, W), how deep (B, 1, H, W) they lie in shadow, and their clean sides, of 8 bits."""
+    """Pictures (B, 3, H, W), how deep (B, 1, H, W) they lie in shadow, and their clean sides."""
 
     picture: Tensor
     shadow: Tensor
@@ -57,18 +57,37 @@ class Views:
     def batch(self, first: int, count: int) -> DetectorBatch:
         """Views number first to first + count − 1."""
         groups: dict[str, list[int]] = {}
-        for number in range(first, first + count):
+        for number in sorted(range(first, first + count), key=self.is_masked):
             groups.setdefault(self.kind(number), []).append(number)
-        parts = [self.views(kind, numbers) for kind, numbers in groups.items()]
-        picture, mask = (torch.cat(views) for views in zip(*parts, strict=True))
-        return DetectorBatch(picture.contiguous(memory_format=torch.channels_last), mask)
+        # What follows is done for all kinds at once: on a GPU the number of operations decides.
+        views = [self.views(kind, numbers) for kind, numbers in groups.items()]
+        picture, shadow, clean = (torch.cat(parts) for parts in zip(*views, strict=True))
+        numbers = [number for group in groups.values() for number in group]
+        # Photos with masks show dark things of their own, and not what lies under their shadows.
+        known = len(numbers) - len(groups.get("masked", []))
+        if known:
+            dark = self.add_dark_things(
+                picture[:known], shadow[:known], clean[:known], self.draws(numbers[:known])
+            )
+            picture, shadow = (
+                torch.cat([new, old[known:]]) for new, old in zip(dark, (picture, shadow), strict=True)
+            )
+        picture = (vary_light(picture, self.draws(numbers)) * 255).round() * (1 / 127.5) - 1
+        return DetectorBatch(picture.contiguous(memory_format=torch.channels_last), shadow)
+
+    def draws(self, numbers: Sequence[int]) -> Draws:
+        """The random numbers of these views."""
+        return Draws(self.source.seed, self.source.index(numbers))
+
+    def is_masked(self, number: int) -> bool:
+        """Whether a view is one of a photo with a mask."""
+        return self.masked is not None and number * SILVER % 1 < self.masked_share
 
     def kind(self, number: int) -> str:
         """masked, lit, real, extra, or the name of a recipe for synthetic shadows."""
-        place = number * SILVER % 1
-        if self.masked is not None and place < self.masked_share:
+        if self.is_masked(number):
             return "masked"
-        if self.lit is not None and place >= 1 - self.lit_share:
+        if self.lit is not None and number * SILVER % 1 >= 1 - self.lit_share:
             return "lit"
         kind = self.source.kind(number)
         if kind in ("real", "extra"):
@@ -82,7 +101,7 @@ class Views:
             split = self.masked if kind == "masked" else self.lit
             assert split is not None
             photos = split.train
-            place = Draws(source.seed, source.index(numbers)).integers("photo", high=len(photos.picture))
+            place = self.draws(numbers).integers("photo", high=len(photos.picture))
             picture = photos.picture[place]
             return Labelled(picture, photos.mask[place].to(torch.uint8) * 255, picture)
         if kind in ("real", "extra"):
@@ -94,21 +113,15 @@ class Views:
         made = synthesise(source.backgrounds, source.occluders, source.index(numbers), source.seed, recipe)
         return Labelled(made.picture, ((1 - made.sun) * 255).round().to(torch.uint8), made.clean)
 
-    def views(self, kind: str, numbers: Sequence[int]) -> DetectorBatch:
-        """Views of one kind."""
-        source, draws = self.source, Draws(self.source.seed, self.source.index(numbers))
-        labelled = self.pictures(kind, numbers)
+    def views(self, kind: str, numbers: Sequence[int]) -> Labelled:
+        """Views of the pictures of one kind, in [0, 1], as large as the detector sees them."""
+        size, labelled = self.source.size, self.pictures(kind, numbers)
         height, width = labelled.picture.shape[-2:]
-        samples = -(-max(height, width) // source.size)  # enough samples in a pixel to avoid aliasing
-        grid = view_grid(draws, height, width, source.size * samples)
+        samples = -(-max(height, width) // size)  # enough samples in a pixel to avoid aliasing
+        grid = view_grid(self.draws(numbers), height, width, size * samples)
         views = (sample_view(torch.cat(labelled, 1).float(), grid, samples) * (1 / 255)).clamp(0, 1)
         # In order: three channels of the picture, one of the shadow, three of the clean side.
-        picture, shadow, clean = views[:, :3], views[:, 3:4], views[:, 4:]
-        if kind != "masked":
-            # Photos with masks show dark things of their own, and not what lies under their shadows.
-            picture, shadow = self.add_dark_things(picture, shadow, clean, draws)
-        picture = (vary_light(picture, draws) * 255).round() * (1 / 127.5) - 1
-        return DetectorBatch(picture, shadow)
+        return Labelled(views[:, :3], views[:, 3:4], views[:, 4:])
 
     def add_dark_things(
         self, picture: Tensor, shadow: Tensor, clean: Tensor, draws: Draws

@@ -71,11 +71,17 @@ class Criterion(nn.Module):
         return Losses(denoiser + encoder, denoiser, encoder)
 
     def pretraining_loss(self, batch: Batch) -> Losses:
-        """Eq. 12: the simple loss on shadow-free pictures alone, under the guidance of E(y_0, 0)."""
+        """Eq. 12: the simple loss on shadow-free pictures alone, under the guidance of E(y_0, 0).
+
+        Added to it is the share of the latent that is the same in all pictures, if it has a weight.
+        """
         guidance = self.model.encode(batch.clean, torch.zeros_like(batch.mask))
         seen = torch.zeros_like(batch.clean) if self.objective.blind else batch.clean
         denoiser = self.simple_loss(batch, seen, guidance)
-        return Losses(denoiser, denoiser, torch.zeros_like(denoiser))
+        encoder = torch.zeros_like(denoiser)
+        if self.objective.distinct and guidance is not None and self.model.config.guidance == "latent":
+            encoder = self.objective.distinct * measure_common_share(guidance)
+        return Losses(denoiser + encoder, denoiser, encoder)
 
     def simple_loss(self, batch: Batch, picture: Tensor, guidance: Tensor | None) -> Tensor:
         """Eq. 7, with the weights of appendix B, for whatever the network predicts."""
@@ -157,6 +163,12 @@ def detail_strength(picture: Tensor) -> Tensor:
 def invariant_loss(latent: Tensor, clean_latent: Tensor) -> Tensor:
     """Eq. 10: the squared difference between E(x, m) and E(y_0, 0)."""
     return (latent.float() - clean_latent.float()).square().mean()
+
+
+def measure_common_share(latents: Tensor) -> Tensor:
+    """(N, 1, H, W) → variance over the pixels of the mean picture, to the variance over all pixels."""
+    wide = latents.float()
+    return wide.mean(dim=0).var() / wide.var().clamp(min=1e-12)
 
 
 def variance(latent: Tensor) -> Tensor:

@@ -195,6 +195,9 @@ class Objective(PictureLoss):
     """Share of the run that is stage one, on shadow-free pictures alone (Eq. 12)."""
     blind: bool = True
     """In stage one the denoiser does not see the clean picture, so that it must use the latent."""
+    distinct: float = 0.0
+    """Weight, in stage one, of the share of the latent's variance that is common to all pictures of a batch.
+    Such a pattern says nothing about a picture."""
     hide_picture: float = 0.0
     """Share of the images of stage two whose picture the denoiser does not see, so that it goes on using the
     latent."""
@@ -208,7 +211,7 @@ class Objective(PictureLoss):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_shares(self, "pretrain", "hide_picture")
-        check_numbers(self, "invariant")
+        check_numbers(self, "invariant", "distinct")
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ LITERAL: dict[str, Any] = {
     "invariant": 1.0,
     "invariant_target": "joint",
     "blind": False,
+    "distinct": 0.0,
     "hide_picture": 0.0,
     # Nothing that the paper does not have.
     "lab": 0.0,

@@ -26,6 +26,8 @@ from deshadow.training.options import TrainingOptions
 
 ENCODER = "encoder."
 """Prefix of the names of the encoder's tensors."""
+BYPASS = ".bypass."
+"""Part of the names of the tensors of a bypass."""
 
 
 @dataclass(frozen=True)
@@ -70,11 +72,14 @@ def new_remover(options: TrainingOptions) -> LFGDiffusion:
 
 
 def load_part(model: LFGDiffusion, path_or_name: str, wanted: Callable[[str], bool]) -> None:
-    """Copy the tensors with the wanted names from a checkpoint, which must have them in the same shapes."""
+    """Copy the tensors with the wanted names from a checkpoint, which must have them in the same shapes.
+
+    It may lack those of a bypass: a new bypass is zero, so that the network does the same without them.
+    """
     path = checkpoint.locate(path_or_name)
     given = dequantise(checkpoint.read_checkpoint(path).tensors)
     for name, tensor in model.state_dict().items():
-        if not wanted(name):
+        if not wanted(name) or (BYPASS in name and name not in given):
             continue
         if name not in given or given[name].shape != tuple(tensor.shape):
             raise ValueError(

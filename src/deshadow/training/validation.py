@@ -17,6 +17,7 @@ from deshadow.nn.lfg import Encoder, LFGDiffusion
 from deshadow.runtime.backend import condition
 from deshadow.runtime.torch_backend import TorchBackend
 from deshadow.training.batches import HELD_OUT, Source, dilate_masks, load_held_out_pairs
+from deshadow.training.objectives import measure_common_share
 from deshadow.training.options import TrainingOptions
 
 CHUNK = 32
@@ -92,7 +93,8 @@ def score_backend(
     if backend.config.guidance == "latent":
         latents = encode_pairs(backend, pairs)
         others = remove_shadows(backend, pairs, steps, seed, swap_latents(latents), anchor)
-        worth, common = measure_errors(others, pairs)[0] - shadow, measure_common_share(latents)
+        worth = measure_errors(others, pairs)[0] - shadow
+        common = float(measure_common_share(latents))
         if frozen is not None:
             gap, gap_shadow = measure_gaps(latents, encode_clean(frozen, pairs), pairs.mask)
     decibels, sharp = mean_psnr(removed, pairs.clean), measure_sharpness(removed, pairs)
@@ -167,11 +169,6 @@ def encode_clean(frozen: Encoder, pairs: Pairs) -> Tensor:
 def swap_latents(latents: Tensor) -> Tensor:
     """(N, …) → the same latents, each given to the picture half the set away, which is of another scene."""
     return latents.roll(len(latents) // 2, dims=0)
-
-
-def measure_common_share(latents: Tensor) -> float:
-    """(N, 1, H, W) → variance over the pixels of the mean picture, to the variance over all pixels."""
-    return float(latents.mean(dim=0).var() / latents.var().clamp(min=1e-12))
 
 
 def measure_gaps(latents: Tensor, clean: Tensor, mask: Tensor) -> tuple[float, float]:
