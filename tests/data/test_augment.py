@@ -16,7 +16,7 @@ from deshadow.data.augment import (
 from deshadow.data.rng import Draws
 from deshadow.data.synth.procedural import draw_backgrounds, draw_occluders
 from deshadow.data.synth.triplets import synthesise
-from deshadow.image.colour import decode_srgb
+from deshadow.image.colour import decode_srgb, linear_to_srgb, round_to_8_bits
 
 STILL = Augmentation(crop=(1.0, 1.0), flip=False, turn=False, exposure=0.0, balance=0.0, depth=0.0, tint=0.0)
 
@@ -78,6 +78,28 @@ def test_white_balance_tells_red_from_blue() -> None:
     varied = augment(Pairs(grey, grey[:, :1] > 0, grey), Draws(1, torch.arange(8)), 16, tinted).picture
     assert (varied[:, 1] == 100).all()
     assert (varied[:, 0] != varied[:, 2]).any()
+
+
+def test_hue_and_saturation_change_colours_alike_in_both_pictures_and_leave_grey_alone() -> None:
+    flat = torch.tensor([[120, 100, 80], [100, 100, 100]], dtype=torch.uint8).repeat(4, 1)
+    colours = flat[..., None, None].expand(8, 3, 16, 16).contiguous()
+    half = torch.arange(16).expand(8, 1, 16, 16) < 8
+    shaded = torch.where(half, round_to_8_bits(linear_to_srgb(decode_srgb(colours) * 0.4)), colours)
+    chosen = replace(STILL, hue=30.0, saturation=0.5)
+    varied = augment(Pairs(shaded, half, colours), Draws(1, torch.arange(8)), 16, chosen)
+    assert (varied.clean[1::2] == 100).all()
+    light = decode_srgb(varied.clean[::2, :, 0, 0])
+    before = decode_srgb(colours[0, :, 0, 0])
+    assert torch.allclose(light.mean(1), before.mean().expand(4), atol=2e-3)
+    chroma = light - light.mean(1, keepdim=True)
+    lengths = chroma.norm(dim=1) / (before - before.mean()).norm()
+    assert lengths.max() / lengths.min() > 1.2
+    cosines = chroma @ (before - before.mean()) / chroma.norm(dim=1) / (before - before.mean()).norm()
+    assert 0.4 < cosines.min() < 0.95  # turned by at most 60 degrees
+    # The shadow is as deep as before, and what was equal still is.
+    ratio = decode_srgb(varied.picture) / decode_srgb(varied.clean)
+    assert torch.allclose(ratio[..., :8], torch.tensor(0.4), atol=0.03)
+    assert (ratio[..., 8:] == 1).all()
 
 
 def test_depth_raises_the_ratio_to_a_power_and_leaves_alone_what_is_equal() -> None:

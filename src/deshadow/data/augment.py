@@ -1,5 +1,6 @@
 """Augmentation of batches on any device: crops, flips, rotations and light, the same for both pictures."""
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -39,6 +40,10 @@ class Augmentation:
     """Standard deviation of the power to which the ratio of shadow to clean is raised, around 1."""
     tint: float = 0.03
     """Standard deviation of that power between channels, as under other skies and in other cameras."""
+    hue: float = 0.0
+    """Standard deviation of the angle by which colours are turned around grey, in degrees."""
+    saturation: float = 0.0
+    """Standard deviation of the natural log of the factor of their distance from grey."""
 
     def __post_init__(self) -> None:
         if not 0 < self.crop[0] <= self.crop[1] <= 1:
@@ -58,8 +63,11 @@ def augment(pairs: Pairs, draws: Draws, size: int, chosen: Augmentation = DEFAUL
     """
     height, width = pairs.picture.shape[-2:]
     grid, samples = cut(draws, chosen, height, width, size)
-    gains = draw_gains(draws, chosen)
-    picture, clean = (sample_grid(tone(view, gains), grid, samples) for view in (pairs.picture, pairs.clean))
+    gains, colours = draw_gains(draws, chosen), draw_colours(draws, chosen)
+    picture, clean = (
+        change_colours(sample_grid(tone(view, gains), grid, samples), colours)
+        for view in (pairs.picture, pairs.clean)
+    )
     picture, clean = (
         round_to_8_bits(deepen_shadows(picture, clean, draw_depths(draws, chosen))),
         round_to_8_bits(clean),
@@ -76,7 +84,8 @@ def vary(picture: Tensor, draws: Draws, size: int, chosen: Augmentation = DEFAUL
     """Crop squares of `size` pixels from pictures (B, 3, H, W) of 8 bits, as `augment` does from pairs."""
     height, width = picture.shape[-2:]
     cut_out = cut(draws, chosen, height, width, size)
-    return round_to_8_bits(sample_grid(tone(picture, draw_gains(draws, chosen)), *cut_out))
+    view = sample_grid(tone(picture, draw_gains(draws, chosen)), *cut_out)
+    return round_to_8_bits(change_colours(view, draw_colours(draws, chosen)))
 
 
 def cut(draws: Draws, chosen: Augmentation, height: int, width: int, size: int) -> tuple[Tensor, int]:
@@ -124,6 +133,19 @@ def draw_gains(draws: Draws, chosen: Augmentation) -> Tensor:
     return torch.exp(exposure + torch.cat([balance[:, :1], zero, balance[:, 1:]], 1))
 
 
+def draw_colours(draws: Draws, chosen: Augmentation) -> Tensor | None:
+    """Random matrices (B, 3, 3) for linear light, which change hue and saturation; None without a change."""
+    if not (chosen.hue or chosen.saturation):
+        return None
+    angle = math.radians(chosen.hue) * draws.normal("hue", 1, 1).clamp(-2, 2)
+    factor = torch.exp(chosen.saturation * draws.normal("saturation", 1, 1).clamp(-2, 2))
+    grey = torch.full((3, 3), 1 / 3, device=angle.device)
+    # Perpendicular to grey: the colour as it is, and turned by 90 degrees.
+    colour = torch.eye(3, device=angle.device) - grey
+    turned = grey.new_tensor([[0, -1, 1], [1, 0, -1], [-1, 1, 0]]) * 3**-0.5
+    return grey + factor * (angle.cos() * colour + angle.sin() * turned)
+
+
 def draw_depths(draws: Draws, chosen: Augmentation) -> Tensor:
     """Random powers (B, 3) for `deepen_shadows`."""
     depth = chosen.depth * draws.normal("depth", 1).clamp(-2, 2)
@@ -135,6 +157,15 @@ def deepen_shadows(picture: Tensor, clean: Tensor, powers: Tensor) -> Tensor:
     light, full = srgb_to_linear(picture) + FLOOR, srgb_to_linear(clean) + FLOOR
     deeper = linear_to_srgb(full * (light / full) ** powers[..., None, None] - FLOOR)
     return torch.where(picture == clean, picture, deeper)
+
+
+def change_colours(picture: Tensor, matrices: Tensor | None) -> Tensor:
+    """(B, 3, H, W) sRGB in [0, 1] → the same after `matrices` (B, 3, 3) in linear light; grey stays grey."""
+    if matrices is None:
+        return picture
+    light = srgb_to_linear(picture)
+    red, green, blue = (matrices[..., each, None, None] * light[:, each : each + 1] for each in range(3))
+    return linear_to_srgb((red + green + blue).clamp(0, 1))
 
 
 def tone(picture: Tensor, gains: Tensor) -> Tensor:

@@ -205,6 +205,8 @@ def make_augmentation(options: AugmentationOptions) -> Augmentation:
         balance=options.balance,
         depth=options.depth,
         tint=options.tint,
+        hue=options.hue,
+        saturation=options.saturation,
     )
 
 

@@ -106,6 +106,10 @@ class AugmentationOptions:
     """Standard deviation of the power to which the darkness of a shadow is raised."""
     tint: float = 0.03
     """Standard deviation of the same power between the channels."""
+    hue: float = 0.0
+    """Standard deviation of the angle by which colours are turned around grey, in degrees."""
+    saturation: float = 0.0
+    """Standard deviation of the saturation, as a natural logarithm."""
     coloured: float = 0.0
     """Share of the synthetic images whose shadows are coloured as behind glass."""
     responses: float = 0.0
@@ -114,7 +118,7 @@ class AugmentationOptions:
 
     def __post_init__(self) -> None:
         check_shares(self, "degraded_masks", "coloured", "responses")
-        check_numbers(self, "exposure", "balance", "depth", "tint")
+        check_numbers(self, "exposure", "balance", "depth", "tint", "hue", "saturation")
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,8 @@ LITERAL: dict[str, Any] = {
     "balance": 0.0,
     "depth": 0.0,
     "tint": 0.0,
+    "hue": 0.0,
+    "saturation": 0.0,
     "coloured": 0.0,
     "responses": 0.0,
     "clip": 0.0,
