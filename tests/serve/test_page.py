@@ -288,6 +288,25 @@ def test_a_mask_goes_out_and_comes_in_again_and_the_last_one_can_be_had_back(
     assert (downloaded(page, "[data-do=export]")[1] == mask).all()
 
 
+def test_a_mask_of_the_photos_shape_is_scaled_and_another_or_an_empty_one_refused(
+    page_server: Served, visit: Opener
+) -> None:
+    page = visit(page_server)
+    open_photo(page)
+    open_advanced(page)
+    mask = shaded(scene(WIDTH, HEIGHT)).astype(np.uint8) * 255
+    for wrong, words in (
+        (np.full((100, 100), 255, np.uint8), "the mask is 100 × 100, the photo 640 × 480.$"),
+        (np.zeros_like(mask), "^This mask is all black: it marks no shadow.$"),
+    ):
+        page.set_input_files("#maskfile", named("wrong.png", encoded(wrong)))
+        reads(page, "#note[data-kind=trouble] p", words)
+        assert page.locator("[data-do=export]").is_disabled()
+    page.set_input_files("#maskfile", named("half.png", encoded(mask[::2, ::2])))
+    page.wait_for_selector("[data-do=export]:enabled")
+    assert (downloaded(page, "[data-do=export]")[1] == mask).all()
+
+
 def test_a_removal_is_repeated_with_the_current_settings_in_place_of_its_result(
     page_server: Served, visit: Opener
 ) -> None:
