@@ -11,6 +11,7 @@ from deshadow.cluster.execution import divide
 from deshadow.cluster.lists import Columns
 from deshadow.cluster.sources import PLAN, plan_photos
 from deshadow.cluster.storage import Storage
+from deshadow.photo import formats
 
 
 def plan(source: object, out: str = "/nowhere/out", **given: object) -> list[dict[str, object]]:
@@ -42,6 +43,17 @@ def test_a_folder_is_searched_whole_and_mirrored(tree: Path) -> None:
         str(tree / name) for name in ("a.jpg", "b/c.PNG", "b/d/e.nef", "å ö?.tif")
     ]
     assert {row["size"] for row in rows} == {1}
+
+
+def test_where_no_photo_is_found_the_endings_of_installed_formats_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(formats, "find_spec", lambda name: None)
+    with pytest.raises(ValueError, match="no photos found") as error:
+        plan(tmp_path)
+    assert ".gif" in str(error.value)
+    assert ".heic" not in str(error.value)
+    assert ".nef" not in str(error.value)
 
 
 @pytest.mark.parametrize(
