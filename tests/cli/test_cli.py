@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from random_models import FLAT, random_model
 
+from deshadow.__main__ import main
 from deshadow.nn.config import ModelConfig
 from deshadow.runtime.checkpoint import save_model
 
@@ -81,3 +82,19 @@ def test_what_a_user_gets_wrong_is_one_line_and_exit_code_2(arguments: list[str]
     assert done.stdout == ""
     assert done.stderr.startswith("deshadow: ")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("where", ["deshadow.cli.app.app", "deshadow.cli.app.main"])
+def test_ctrl_c_says_that_it_stopped(
+    where: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In a command, and before one begins."""
+
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(where, interrupt)
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 130
+    assert capsys.readouterr().err == "deshadow: stopped\n"
