@@ -100,6 +100,26 @@ def test_a_server_that_goes_away_during_a_removal_takes_nothing_with_it(
     assert (result[~dark] == picture[~dark]).all()
 
 
+@pytest.mark.parametrize("way", [signal.SIGTERM, signal.SIGKILL])
+def test_a_refinement_that_the_server_broke_off_goes_on_by_itself(
+    server: tuple[int, Start], page: "Page", way: signal.Signals
+) -> None:
+    port, start = server
+    first = start()
+    page.goto(f"http://127.0.0.1:{port}/")
+    open_photo(page)
+    chip(page, 1).click()
+    remove(page)
+    page.click("[data-do=refine]")
+    reads(page, "#words", "^Refining: [1-9]")  # the job runs, and SIGTERM cancels it
+    first.send_signal(way)
+    first.wait()
+    reads(page, "#note[data-kind=trouble] p", "^The server does not answer.")
+    start()
+    finished(page)
+    assert page.locator("[data-do=refine]").is_hidden()  # it is refined
+
+
 def test_a_result_can_be_downloaded_although_the_server_was_started_again(
     server: tuple[int, Start], page: "Page"
 ) -> None:
