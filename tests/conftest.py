@@ -1,6 +1,7 @@
 """How many threads a test process takes, and fixtures that are too slow to make for each test."""
 
 import os
+import signal
 from collections.abc import Callable
 from fcntl import LOCK_EX, flock
 from pathlib import Path
@@ -14,7 +15,13 @@ from deshadow.runtime.checkpoint import save_model
 
 
 def pytest_configure() -> None:
-    """There is a test process for each core, so each computes with one thread, as do those that it starts."""
+    """Prepare a test process: its threads, and Ctrl-C for the processes that it starts.
+
+    There is a test process for each core, so each computes with one thread, as do those that it starts.
+    What a shell runs in the background ignores Ctrl-C, and so does whatever that starts.
+    """
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if "PYTEST_XDIST_WORKER" in os.environ:
         os.environ.setdefault("OMP_NUM_THREADS", "1")
         torch.set_num_threads(1)

@@ -505,7 +505,10 @@ def test_interrupted(stage: str, workers: int, tmp_path: Path, weights: Path) ->
     while not begun.exists() and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.05)
     os.kill(process.pid, signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    try:
+        _, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert process.returncode == 130, errors
     assert errors == "deshadow: stopped: 0 of 3 photos are done; --skip-existing continues with the others\n"
     assert names(tmp_path / "in") == ["a.png", "b.png", "c.png"]

@@ -100,9 +100,8 @@ def test_a_server_that_goes_away_during_a_removal_takes_nothing_with_it(
     assert (result[~dark] == picture[~dark]).all()
 
 
-@pytest.mark.parametrize("way", [signal.SIGTERM, signal.SIGKILL])
 def test_a_refinement_that_the_server_broke_off_goes_on_by_itself(
-    server: tuple[int, Start], page: "Page", way: signal.Signals
+    server: tuple[int, Start], page: "Page"
 ) -> None:
     port, start = server
     first = start()
@@ -112,7 +111,7 @@ def test_a_refinement_that_the_server_broke_off_goes_on_by_itself(
     remove(page)
     page.click("[data-do=refine]")
     reads(page, "#words", "^Refining: [1-9]")  # the job runs, and SIGTERM cancels it
-    first.send_signal(way)
+    first.terminate()
     first.wait()
     reads(page, "#note[data-kind=trouble] p", "^The server does not answer.")
     start()
