@@ -98,6 +98,18 @@ def test_the_same_seed_gives_the_same_files_and_a_broken_run_goes_on(tmp_path: P
     assert not list(tmp_path.rglob("*.part"))
 
 
+def test_other_cameras_change_pictures_and_not_masks(tmp_path: Path) -> None:
+    backgrounds, occluders = draw_backgrounds(7, 64), draw_occluders(2, 64)
+    for name, responses in (("plain", 0.0), ("varied", 1.0)):
+        write_triplets(tmp_path / name, backgrounds, occluders, 3, responses=responses)
+    for folder, same in (("shadow", False), ("shadow_free", False), ("mask", True)):
+        for number in range(3):
+            one, other = (
+                (tmp_path / name / folder / f"{number:06}.png").read_bytes() for name in ("plain", "varied")
+            )
+            assert (one == other) == same
+
+
 def test_a_folder_of_other_settings_is_refused(tmp_path: Path) -> None:
     backgrounds, occluders = draw_backgrounds(7, 32), draw_occluders(2, 32)
     write_triplets(tmp_path / "out", backgrounds, occluders, 2, seed=1)

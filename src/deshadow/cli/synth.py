@@ -24,6 +24,7 @@ def synth(
     preset: Literal["sunlight", "instances", "dappled", "coloured", "overcast"] = "sunlight",
     targets: Literal["all", "one", "some"] | None = None,
     dark_rate: Annotated[tuple[float, float] | None, Parameter(negative=())] = None,
+    responses: float = 0.0,
     device: str = "cpu",
 ) -> None:
     """Make pictures with shadows, the same pictures without them, and the masks.
@@ -55,13 +56,18 @@ def synth(
     dark_rate
         Smallest and largest ratio of lit to shaded light, as in `--dark-rate 3 8`. The default is the
         preset's.
+    responses
+        Share of the triplets that are shown as another camera would give them: another tone curve, lifted
+        dark areas, clipped highlights, sharpening or noise reduction, the same for both pictures.
     device
         Where to compute: cpu or cuda.
     """
     from deshadow.system.extras import require
 
     require("train", "torch")
-    new = synth_to_disk(out, count, backgrounds, occluders, seed, size, preset, targets, dark_rate, device)
+    new = synth_to_disk(
+        out, count, backgrounds, occluders, seed, size, preset, targets, dark_rate, responses, device
+    )
     print(f"{out}: {count} triplets, {new} of them new")  # noqa: T201
 
 
@@ -75,6 +81,7 @@ def synth_to_disk(
     preset: str,
     targets: "Targets | None",
     dark_rate: tuple[float, float] | None,
+    responses: float,
     device: str,
 ) -> int:
     """Write `count` triplets with a progress bar and return how many were new."""
@@ -88,6 +95,8 @@ def synth_to_disk(
         raise ValueError("--count must be 1 or more")
     if not 32 <= size <= 4096:
         raise ValueError("--size must be between 32 and 4096")
+    if not 0 <= responses <= 1:
+        raise ValueError("--responses must be between 0 and 1")
     device = choose_device(device)
     check_folder(out)  # before any time goes into the banks
     recipe = SHADOW_RECIPES[preset]
@@ -97,4 +106,5 @@ def synth_to_disk(
     with show_progress("backgrounds and occluders") as bar:
         surfaces, bank = open_banks(backgrounds, occluders, size, seed, DRAWN)
         bar.begin("shadows", count)
-        return write_triplets(out, surfaces.to(device), bank.to(device), count, seed, recipe, bar.advance)
+        banks = surfaces.to(device), bank.to(device)
+        return write_triplets(out, *banks, count, seed, recipe, bar.advance, responses)

@@ -14,9 +14,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from deshadow.data.pairs.pictures import save_picture
+from deshadow.data.responses import vary_responses
+from deshadow.data.rng import Draws
 from deshadow.data.synth.occluders import Occluders
 from deshadow.data.synth.recipe import DEFAULT_RECIPE, ShadowRecipe
 from deshadow.data.synth.triplets import Triplets, synthesise
+from deshadow.image.colour import round_to_8_bits
 from deshadow.system.files import write_whole
 
 FOLDERS = ("shadow", "mask", "shadow_free", "instances")
@@ -32,20 +35,27 @@ def write_triplets(
     seed: int = 0,
     recipe: ShadowRecipe = DEFAULT_RECIPE,
     progress: Callable[[int], None] = lambda done: None,
+    responses: float = 0.0,
 ) -> int:
     """Write triplets number 0 to `count` − 1 as PNG and return how many were new.
 
     Triplets that exist already are kept, if the folder has the same settings. `progress` is called with the
-    number of triplets that were added.
+    number of triplets that were added. `responses` is the share of triplets that are shown as another camera
+    would give them.
     """
-    prepare_folder(out, backgrounds, occluders, seed, recipe)
+    prepare_folder(out, backgrounds, occluders, seed, recipe, responses)
     missing = [number for number in range(count) if not (out / "shadow" / file_name(number)).exists()]
     progress(count - len(missing))
     device = backgrounds.device
     with ThreadPoolExecutor(4) as pool:
         for start in range(0, len(missing), BATCH):
             numbers = missing[start : start + BATCH]
-            made = synthesise(backgrounds, occluders, torch.tensor(numbers, device=device), seed, recipe)
+            index = torch.tensor(numbers, device=device)
+            made = synthesise(backgrounds, occluders, index, seed, recipe)
+            if responses:
+                views = made.picture / 255, made.clean / 255
+                picture, clean = vary_responses(views, Draws(seed, index), responses)
+                made = made._replace(picture=round_to_8_bits(picture), clean=round_to_8_bits(clean))
             on_cpu = Triplets(*(part.cpu() for part in made))
             for _ in pool.map(partial(write_one, out, on_cpu), range(len(numbers)), numbers):
                 progress(1)
@@ -53,13 +63,14 @@ def write_triplets(
 
 
 def prepare_folder(
-    out: Path, backgrounds: Tensor, occluders: Occluders, seed: int, recipe: ShadowRecipe
+    out: Path, backgrounds: Tensor, occluders: Occluders, seed: int, recipe: ShadowRecipe, responses: float
 ) -> None:
     """Make the folders, or check that existing ones have the same settings."""
     settings = {
         "seed": seed,
         "size": list(backgrounds.shape[-2:]),
         "recipe": asdict(recipe),
+        "responses": responses,
         "backgrounds": fingerprint_bank(backgrounds),
         "occluders": fingerprint_bank(occluders.silhouettes),
     }
