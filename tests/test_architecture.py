@@ -35,6 +35,7 @@ OPTIONAL = {
     "onnx",
     "onnxscript",
     "onnxruntime",
+    "openvino",
     "matplotlib",
     "fastapi",
     "uvicorn",

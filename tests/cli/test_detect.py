@@ -98,10 +98,10 @@ def test_an_overlay_marks_each_shadow_in_a_colour_of_its_own() -> None:
 def test_doctor_says_what_is_missing_and_how_fast_it_is(exported: Path) -> None:
     console = Console(width=200, record=True, quiet=False)
     with console.capture() as captured:
-        for table in examine(weights=str(exported), detector="sunny"):
+        for table in examine(weights=str(exported), detector="sunny", runtime="onnxruntime"):
             console.print(table)
     said = captured.get()
-    assert "by onnxruntime on cpu, a pass at 256×256 in " in said
+    assert "by onnxruntime in float32 on cpu, a pass at 256×256 in " in said
     assert "cannot run: no weights 'sunny'" in said
     assert "PNG" in said
     assert "16 bits too" in said

@@ -25,7 +25,7 @@ OWN = {
     "quality",
     "workers",
 }
-OWN |= {"mask", "weights", "detector", "device"}
+OWN |= {"mask", "weights", "detector", "device", "runtime"}
 """Flags about files and networks, which the library does not have."""
 
 
@@ -94,6 +94,14 @@ def test_a_choice_is_one_of_those_declared(app: App, option: Option) -> None:
 def test_a_fraction_is_no_whole_number(app: App, option: Option) -> None:
     with pytest.raises(CycloptsError, match=r"'1\.5' is not a whole number"):
         parse(app, f"{flag_of(option)}=1.5")
+
+
+def test_the_runtime_is_one_of_those_that_there_are(app: App) -> None:
+    for name in ("auto", "onnxruntime", "openvino", "torch"):
+        _, bound, _ = app.parse_args(["photo.jpg", "--runtime", name], exit_on_error=False)
+        assert bound.arguments["runtime"] == name
+    with pytest.raises(CycloptsError, match="Choose from"):
+        parse(app, "--runtime", "abacus")
 
 
 def test_the_help_shows_every_default() -> None:

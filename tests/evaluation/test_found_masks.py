@@ -38,7 +38,7 @@ def scenes(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("deshadow.evaluation.run.open_detector", lambda name, device: Dark())
+    monkeypatch.setattr("deshadow.evaluation.run.open_detector", lambda name, device, runtime: Dark())
 
 
 def test_the_mask_that_is_found_is_of_the_picture_at_256() -> None:

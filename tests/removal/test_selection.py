@@ -102,7 +102,7 @@ def remover(monkeypatch: pytest.MonkeyPatch) -> Remover:
     """The one that the library and the command line use as well."""
     remover = Remover(Oracle(lighten(LEFT)), DarkIsShadow())  # type: ignore[arg-type]
     monkeypatch.setattr(removers, "_shipped", lambda: remover)
-    monkeypatch.setattr(removers, "Remover", lambda *_: remover)
+    monkeypatch.setattr(removers, "Remover", lambda *_, **__: remover)
     return remover
 
 

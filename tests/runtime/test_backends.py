@@ -306,9 +306,11 @@ def test_graphs_hold_nothing_that_is_inlined_when_they_are_opened(exported: Path
         assert not kinds & {"GroupNormalization", "CastLike"}
 
 
-def test_opening_a_model_reports_nothing_to_anybody(exported: Path, tmp_path: Path) -> None:
-    # Where onnxruntime may report, it leaves the name that it gives to the machine in these folders.
-    program = f"from deshadow.runtime.onnx_backend import OnnxBackend; OnnxBackend({str(exported)!r})"
+@pytest.mark.parametrize("runtime", ["onnxruntime", "openvino"])
+def test_opening_a_model_reports_nothing_to_anybody(exported: Path, tmp_path: Path, runtime: str) -> None:
+    # Where a runtime may report, it leaves the name that it gives to the machine in these folders.
+    opening = f"OnnxBackend({str(exported)!r}, runtime={runtime!r})"
+    program = f"from deshadow.runtime.onnx_backend import OnnxBackend; {opening}"
     places = {name: str(tmp_path) for name in ("HOME", "TMPDIR", "XDG_CACHE_HOME")}
     environment = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
     subprocess.run([sys.executable, "-c", program], check=True, env={**environment, **places})

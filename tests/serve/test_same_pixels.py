@@ -59,7 +59,7 @@ def test_one_of_two_shadows_goes_alike_everywhere_and_the_other_stays_to_the_las
         results[f"one call, {name}"] = decoded(answer.content)
         job = served.wait(served.start(served.upload(photo)["id"], mode=mode, dilate=DILATE, **choice)["id"])
         results[f"job, {name}"] = served.result(job["id"])
-    monkeypatch.setattr(removers, "Remover", lambda *_: remover)
+    monkeypatch.setattr(removers, "Remover", lambda *_, **__: remover)
     Image.fromarray(picture).save(tmp_path / "photo.png")
     (tmp_path / "painted.png").write_bytes(painted)
     masked = ["--mask", str(tmp_path / "painted.png")]

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from cyclopts import Group, Parameter
 
-from deshadow.cli.parameters import DetectorWeights, Device, Flag, Weights
+from deshadow.cli.parameters import ChosenRuntime, DetectorWeights, Device, Flag, Weights
 from deshadow.cli.removal_flags import (
     FILES,
     NETWORKS,
@@ -80,6 +80,7 @@ def batch(
     weights: Annotated[Weights, Parameter(group=NETWORKS)] = "light",
     detector: Annotated[DetectorWeights, Parameter(group=NETWORKS)] = "detector",
     device: Annotated[Device, Parameter(group=NETWORKS)] = "auto",
+    runtime: Annotated[ChosenRuntime, Parameter(group=NETWORKS)] = "auto",
     address: Annotated[
         str | None,
         Parameter(
@@ -146,7 +147,7 @@ def batch(
         from deshadow.removal.options import RemovalOptions
         from deshadow.removal.process import PhotoRequest
 
-        networks = Networks(weights, detector, device)
+        networks = Networks(weights, detector, device, runtime)
         job = Job(
             options=RemovalOptions(
                 **{name: getattr(options, name) for name in RemovalOptions.__match_args__}

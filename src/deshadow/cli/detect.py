@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from deshadow.cli.parameters import DetectorWeights, Device
+from deshadow.cli.parameters import ChosenRuntime, DetectorWeights, Device
+from deshadow.runtime.choice import Runtime
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,14 +31,15 @@ def detect(
     ] = None,
     detector: DetectorWeights = "detector",
     device: Device = "auto",
+    runtime: ChosenRuntime = "auto",
 ) -> None:
     """Find the shadows of a photo: write them as a mask, and list them with their numbers."""
-    for line in find_shadows(photo, output, overlay, detector, device):
+    for line in find_shadows(photo, output, overlay, detector, device, runtime):
         print(line)  # noqa: T201
 
 
 def find_shadows(
-    photo: Path, output: Path, overlay: Path | None, detector: str, device: str
+    photo: Path, output: Path, overlay: Path | None, detector: str, device: str, runtime: Runtime = "auto"
 ) -> Iterator[str]:
     """Write the mask, 255 in a shadow, and the overlay; yields a line for each file and each shadow."""
     import numpy as np
@@ -62,7 +64,7 @@ def find_shadows(
         seen = read_photo(photo)
     for folder in dict.fromkeys(place.parent for place in places):
         make_folder(folder)
-    labels = Remover(detector=detector, device=device).find_shadows(seen.pixels)
+    labels = Remover(detector=detector, device=device, runtime=runtime).find_shadows(seen.pixels)
     mask = Image.fromarray(np.where(labels > 0, np.uint8(255), np.uint8(0)))
     write_output(output, sheets.encode_image(mask, format_of(output)))
     count = int(labels.max(initial=0))

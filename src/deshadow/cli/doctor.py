@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deshadow import __version__
-from deshadow.cli.parameters import DetectorWeights, Device, Weights
+from deshadow.cli.parameters import ChosenRuntime, DetectorWeights, Device, Weights
+from deshadow.runtime.choice import Runtime
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -27,6 +28,7 @@ _EXTRAS = {
     },
     "heif": {"pillow-heif": "pillow_heif"},
     "raw": {"rawpy": "rawpy"},
+    "openvino": {"openvino": "openvino"},
     "cluster": {"ray": "ray", "pyarrow": "pyarrow", "fsspec": "fsspec"},
 }
 """The packages of each extra, and the modules that they install."""
@@ -36,22 +38,28 @@ Rows = Iterator[tuple[str, str]]
 
 
 def doctor(
-    *, weights: Weights = "light", detector: DetectorWeights = "detector", device: Device = "auto"
+    *,
+    weights: Weights = "light",
+    detector: DetectorWeights = "detector",
+    device: Device = "auto",
+    runtime: ChosenRuntime = "auto",
 ) -> None:
     """Report what is installed, how to install what is missing, and how fast the networks run here."""
     from rich.console import Console
 
     console = Console(soft_wrap=True)
-    for part in examine(weights, detector, device):
+    for part in examine(weights, detector, device, runtime):
         console.print(part, highlight=False)
 
 
-def examine(weights: str = "light", detector: str = "detector", device: str = "auto") -> Iterator["Table"]:
+def examine(
+    weights: str = "light", detector: str = "detector", device: str = "auto", runtime: Runtime = "auto"
+) -> Iterator["Table"]:
     """Tables for the terminal; each is yielded as soon as it is known."""
     yield _table("Installed", _installed())
     yield _table("Photos", _formats())
     yield _table("Shipped weights", _shipped())
-    yield _table("Running", _running(weights, detector, device))
+    yield _table("Running", _running(weights, detector, device, runtime))
 
 
 def _table(title: str, rows: Rows) -> "Table":
@@ -102,7 +110,7 @@ def _shipped() -> Rows:
         yield file.stem, _check_weights(file)
 
 
-def _running(weights: str, detector: str, device: str) -> Rows:
+def _running(weights: str, detector: str, device: str, runtime: Runtime) -> Rows:
     import numpy as np
 
     from deshadow.runtime.backend import condition
@@ -111,14 +119,14 @@ def _running(weights: str, detector: str, device: str) -> Rows:
     yield "devices", _devices()
     picture = np.zeros((1, 3, _SIDE, _SIDE), np.float32)
     try:
-        backend = open_backend(weights, device)
+        backend = open_backend(weights, device, runtime=runtime)
         last = backend.config.schedule.times(1)[0]
         pace = _pace(lambda: condition(backend, picture, picture[:, :1])(picture, last))
         yield "removal", f"{weights} by {_runtime(backend)}, a pass at {_SIDE}×{_SIDE} in {pace}"
     except ValueError as error:
         yield "removal", f"cannot run: {error}"
     try:
-        found = open_detector(detector, device)
+        found = open_detector(detector, device, runtime=runtime)
         pace = _pace(lambda: found(picture))
         yield "detection", f"{detector} by {_runtime(found)}, a pass at {_SIDE}×{_SIDE} in {pace}"
     except ValueError as error:
@@ -159,11 +167,12 @@ def _devices() -> str:
 
 
 def _runtime(network: "Backend | Detector") -> str:
-    """The runtime of a network and its device."""
+    """The runtime of a network, its precision and its device."""
     from deshadow.runtime.onnx_backend import OnnxBackend, OnnxDetector
 
-    by_onnx = isinstance(network, OnnxBackend | OnnxDetector)
-    return f"{'onnxruntime' if by_onnx else 'torch'} on {network.device}"
+    if isinstance(network, OnnxBackend | OnnxDetector):
+        return f"{network.runtime} in {network.precision} on {network.device}"
+    return f"torch in float32 on {network.device}"
 
 
 def _pace(one_pass: Callable[[], object]) -> str:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from deshadow.cli.parameters import Folder, Split
+from deshadow.cli.parameters import ChosenRuntime, Folder, Split
 from deshadow.evaluation.options import DEFAULT_DETECTOR, AnchorKind, EvaluationMode, LatentKind, MaskKind
 from deshadow.removal.options import Sampler
 
@@ -94,6 +94,7 @@ def evaluate(
     device: Annotated[
         str, Parameter(help="Where models run: auto, cpu, or a device of torch (cuda, mps).")
     ] = "auto",
+    runtime: ChosenRuntime = "auto",
     workers: Annotated[
         int | None, Parameter(help="Number of threads that read and score. Default: all cores.")
     ] = None,
@@ -108,7 +109,9 @@ def evaluate(
         if weights or results or compare:
             raise ValueError("--detection scores the detector alone: compare methods in another run")
         table.print_detection(
-            run.run_detector(folder, detector, outputs, split=split, limit=limit, device=device)
+            run.run_detector(
+                folder, detector, outputs, split=split, limit=limit, device=device, runtime=runtime
+            )
         )
         return
     names = [name.strip() for name in compare.split(",")] if compare else []
@@ -126,6 +129,7 @@ def evaluate(
         jump=jump,
         resamplings=resamplings,
         device=device,
+        runtime=runtime,
     )
     found = run.run(
         folder,

@@ -5,7 +5,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from deshadow.cli.parameters import DetectorWeights, Device
+from deshadow.cli.parameters import ChosenRuntime, DetectorWeights, Device
+from deshadow.runtime.choice import Runtime
 
 
 def latent(
@@ -33,13 +34,14 @@ def latent(
     ] = None,
     detector: DetectorWeights = "detector",
     device: Device = "auto",
+    runtime: ChosenRuntime = "auto",
 ) -> None:
     """Draw the latent of photos: photo, mask, latent and result side by side, as the network sees them.
 
     A latent is drawn in grey, from its 1st percentile (black) to its 99th (white); the values stand under it.
     Weights that are guided by a colour map or a coarse picture instead show that.
     """
-    for line in draw_latents(photos, output, weights, mask, detector, device):
+    for line in draw_latents(photos, output, weights, mask, detector, device, runtime):
         print(line)  # noqa: T201
 
 
@@ -50,6 +52,7 @@ def draw_latents(
     mask: Path | None,
     detector: str,
     device: str,
+    runtime: Runtime = "auto",
 ) -> list[str]:
     """Write the picture; returns a line for each photo."""
     from deshadow.photo import format_of, read_photo
@@ -68,7 +71,7 @@ def draw_latents(
     check_outputs(tasks, [output])
     if problems := [task.problem for task in tasks if task.problem]:
         raise ValueError(problems[0])
-    removers = {name_weights(each): Remover(each, detector, device) for each in weights}
+    removers = {name_weights(each): Remover(each, detector, device, runtime=runtime) for each in weights}
     if len(removers) < len(weights):
         raise ValueError("two of the weights have the same name: rename a file or its folder")
     rows, lines = [], []

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from deshadow.runtime.choice import Runtime
+
 if TYPE_CHECKING:
     from cyclopts import Token
 
@@ -28,6 +30,13 @@ DetectorWeights = Annotated[
     str, Parameter(help="Network that finds shadows: name of shipped weights, or a .safetensors file.")
 ]
 Device = Annotated[str, Parameter(help="auto, cpu, or a device of torch, such as cuda or mps.")]
+ChosenRuntime = Annotated[
+    Runtime,
+    Parameter(
+        help="Library that runs the networks. auto is torch on a GPU, else onnxruntime. openvino needs the "
+        "extra of its name, and is faster on processors with bfloat16."
+    ),
+]
 Folder = Annotated[Path, Parameter(help="Folder of the data set.")]
 Split = Annotated[str | None, Parameter(help="One split: train, test or val. Without it all are used.")]
 # The options of training are a dataclass that also works where cyclopts is not installed.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from deshadow.cli.parameters import WHOLE_NUMBER, DetectorWeights, Device, Flag, Weights
+from deshadow.cli.parameters import WHOLE_NUMBER, ChosenRuntime, DetectorWeights, Device, Flag, Weights
 from deshadow.cli.removal_flags import (
     FILES,
     NETWORKS,
@@ -82,6 +82,7 @@ def remove(
     weights: Annotated[Weights, Parameter(group=NETWORKS)] = "light",
     detector: Annotated[DetectorWeights, Parameter(group=NETWORKS)] = "detector",
     device: Annotated[Device, Parameter(group=NETWORKS)] = "auto",
+    runtime: Annotated[ChosenRuntime, Parameter(group=NETWORKS)] = "auto",
 ) -> None:
     """Remove the shadows of photos: all of them, or those that you point at."""
     if not photos:
@@ -99,7 +100,7 @@ def remove(
 
     request = PhotoRequest(save_mask, compare, variants, quality)
     tasks = plan_tasks(photos, output, mask, recursive)
-    remover = Remover(weights, detector, device)
+    remover = Remover(weights, detector, device, runtime=runtime)
     outcomes = _process(tasks, request, options, remover, json, workers, skip_existing)
     if any(outcome.state == "failed" for outcome in outcomes):
         sys.exit(2)

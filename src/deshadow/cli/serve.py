@@ -4,7 +4,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from deshadow.cli.parameters import WHOLE_NUMBER, DetectorWeights, Device, Weights
+from deshadow.cli.parameters import WHOLE_NUMBER, ChosenRuntime, DetectorWeights, Device, Weights
 
 
 def serve(
@@ -20,6 +20,7 @@ def serve(
     weights: Weights = "light",
     detector: DetectorWeights = "detector",
     device: Device = "auto",
+    runtime: ChosenRuntime = "auto",
     max_megapixels: Annotated[float, Parameter(help="Largest photo, in millions of pixels.")] = 50.0,
     max_upload: Annotated[float, Parameter(help="Largest upload, in MiB.")] = 64.0,
     queue: Annotated[
@@ -45,7 +46,7 @@ def serve(
     from deshadow.removal.remover import Remover
     from deshadow.serve.server import run_server
 
-    remover = Remover(weights, detector, device)
+    remover = Remover(weights, detector, device, runtime=runtime)
     _ = (
         remover.backend,
         remover.detector,

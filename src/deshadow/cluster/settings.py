@@ -6,6 +6,7 @@ from typing import Any
 from deshadow.removal.options import RemovalOptions
 from deshadow.removal.process import PhotoRequest
 from deshadow.runtime.checkpoint import locate, read_header
+from deshadow.runtime.choice import Runtime
 
 GIB = 2**30
 FIXED_MEMORY = 1.2
@@ -21,6 +22,7 @@ class Networks:
     weights: str = "light"
     detector: str = "detector"
     device: str = "auto"
+    runtime: Runtime = "auto"
 
     def on_device(self, gpus: float) -> "Networks":
         """The same networks, on the processor if a worker has no share of a GPU and no device was chosen."""
@@ -41,7 +43,7 @@ class Resources:
     workers: int | None = None
     """Without a number, as many as the machines of the cluster have room for."""
     threads: int = 1
-    """Threads of onnxruntime, which are also the cores that Ray reserves."""
+    """Threads of onnxruntime or OpenVINO, which are also the cores that Ray reserves."""
     gpus: float | None = None
     """Share of a GPU; without one, a quarter where the cluster has GPUs."""
     memory: float = 2.75

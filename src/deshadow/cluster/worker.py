@@ -128,7 +128,9 @@ def open_networks(job: Job) -> tuple[Remover, str]:
     """A remover whose networks are open, and why they cannot be opened."""
     silence_pillow()
     networks = job.networks
-    remover = Remover(networks.weights, networks.detector, networks.device, job.resources.threads)
+    remover = Remover(
+        networks.weights, networks.detector, networks.device, job.resources.threads, networks.runtime
+    )
     try:
         if job.digests not in (("", ""), networks.digests()):
             return remover, (

@@ -73,7 +73,7 @@ def _build_model(name: str, path_or_name: str, comparison: Comparison, steps: in
     )
     # Refuses a start, and a number of steps, that the schedule does not have.
     config.schedule.times(steps, start=comparison.start)
-    backend = open_backend(path_or_name, comparison.device)
+    backend = open_backend(path_or_name, comparison.device, runtime=comparison.runtime)
     kind = "inpainting under the mask" if config.unconditional else f"{config.predicts} prediction"
     note = f"{kind}, {steps} step{'s' * (steps > 1)}"
     if not config.unconditional:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from deshadow.removal.options import Sampler
+from deshadow.runtime.choice import Runtime
 
 EvaluationMode = Literal["network", "quick", "removal"]
 """Which result is scored: the network's own output at 256 × 256, or a photo after one of the two modes."""
@@ -46,6 +47,7 @@ class Comparison:
     resamplings: int = 10
     """RePaint: how many times each stretch of steps is sampled."""
     device: str = "auto"
+    runtime: Runtime = "auto"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from deshadow.evaluation.perceptual import lpips_distance
 from deshadow.evaluation.protocol import Evaluation, choose_samples, evaluate_method
 from deshadow.evaluation.record import format_evaluations
 from deshadow.evaluation.report.page import draw_page
+from deshadow.runtime.choice import Runtime
 from deshadow.runtime.open import open_detector
 from deshadow.system.files import write_whole
 
@@ -46,7 +47,7 @@ def run(
     perceptual = lpips_distance() if lpips else None
     methods = build_methods(comparison)
     if mask != "given":
-        masks = _mask_source(mask, detector, comparison.device)
+        masks = _mask_source(mask, detector, comparison)
         methods = [replace_masks(method, masks, f"{mask} masks") for method in methods]
     pairs = find(folder, split, skip_problems=True)
     samples = choose_samples(pairs, limit)
@@ -64,10 +65,10 @@ def run(
     return evaluations
 
 
-def _mask_source(kind: MaskKind, detector: str, device: str) -> MaskSource:
+def _mask_source(kind: MaskKind, detector: str, comparison: Comparison) -> MaskSource:
     """Where the masks come from that methods are given instead of the set's own."""
     if kind == "detected":
-        opened = open_detector(detector, device)
+        opened = open_detector(detector, comparison.device, runtime=comparison.runtime)
         return lambda picture, _: detectors.detect_mask(opened, picture)
     return lambda _, mask: degrade_mask(mask, kind)
 
@@ -80,12 +81,13 @@ def run_detector(
     split: str | None = None,
     limit: int | None = None,
     device: str = "auto",
+    runtime: Runtime = "auto",
 ) -> detectors.DetectorEvaluation:
     """Evaluate a detector alone on a data set, write the output, and return the figures."""
     if outputs.report:
         raise ValueError("--report shows removed shadows: it cannot be combined with --detection")
     _check(folder, outputs)
-    opened = open_detector(detector, device)
+    opened = open_detector(detector, device, runtime=runtime)
     pairs = find(folder, split, skip_problems=True)
     found = detectors.evaluate_detector(opened, choose_samples(pairs, limit))
     found = replace(found, problems=(*pairs.problems, *found.problems))

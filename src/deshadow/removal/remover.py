@@ -20,6 +20,7 @@ from deshadow.removal.reach import weigh
 from deshadow.removal.relighting import apply_strength
 from deshadow.removal.selection import Selection, select, select_painted
 from deshadow.runtime.backend import Backend, Detector
+from deshadow.runtime.choice import Runtime
 from deshadow.runtime.open import open_backend, open_detector
 
 Image = TypeVar("Image")
@@ -56,13 +57,15 @@ class Remover:
         detector: str | Path | Detector = "detector",
         device: str = "auto",
         threads: int = 0,
+        runtime: Runtime = "auto",
     ) -> None:
         """`weights` and `detector` are names of shipped weights, paths of checkpoints, or open networks.
 
-        Each network is opened when it is first used. `threads` is for onnxruntime; 0 takes every core.
+        Each network is opened when it is first used. The other arguments are those of
+        `deshadow.runtime.open.open_backend`.
         """
         self._weights, self._detector = weights, detector
-        self._device, self._threads = device, threads
+        self._device, self._threads, self._runtime = device, threads, runtime
         self._opening_weights, self._opening_detector = Lock(), Lock()
 
     @property
@@ -70,7 +73,7 @@ class Remover:
         """The networks that remove shadows, opened at the first use."""
         with _opening(self._opening_weights):
             if isinstance(self._weights, str | Path):
-                self._weights = open_backend(self._weights, self._device, self._threads)
+                self._weights = open_backend(self._weights, self._device, self._threads, self._runtime)
             if self._weights.config.unconditional:
                 raise ValueError(
                     "this model inpaints the mask without seeing the shadow: choose other weights"
@@ -82,7 +85,7 @@ class Remover:
         """The network that finds shadows, opened at the first use."""
         with _opening(self._opening_detector):
             if isinstance(self._detector, str | Path):
-                self._detector = open_detector(self._detector, self._device, self._threads)
+                self._detector = open_detector(self._detector, self._device, self._threads, self._runtime)
             return self._detector
 
     def detect(self, pixels: Field) -> Field:

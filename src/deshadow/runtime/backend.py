@@ -20,7 +20,7 @@ class Backend(Protocol):
 
     config: ModelConfig
     device: str
-    """As torch names it; onnxruntime runs on the cpu."""
+    """As torch names it; onnxruntime and OpenVINO run on the cpu."""
 
     def to_device(self, array: Array) -> Any:
         """The array in the memory of the device that the networks run on, to be used in several calls."""

@@ -27,7 +27,7 @@ from deshadow.runtime.checkpoint import (
     locate_tensors,
     read_header,
 )
-from deshadow.runtime.onnx_backend import fingerprint, graph_paths
+from deshadow.runtime.graphs import fingerprint, graph_paths
 from deshadow.runtime.quantise import SCALE
 from deshadow.system.files import write_atomically
 
