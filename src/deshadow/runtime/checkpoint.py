@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -150,12 +151,12 @@ def write_checkpoint(
 
 def read_checkpoint(path: Path) -> Checkpoint:
     """Everything that a checkpoint holds, after its digest was checked."""
-    config, notes = read_header(path)
-    try:
-        with safe_open(path, framework="numpy") as file:
+    with _open_file(path) as file:  # once: another file may take its place meanwhile
+        config, notes = _parse_header(path, file)
+        try:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
-    except SafetensorError as error:
-        raise ValueError(f"{path} is damaged ({error}): download or write it again") from error
+        except SafetensorError as error:
+            raise ValueError(f"{path} is damaged ({error}): download or write it again") from error
     if compute_digest(tensors) != notes.pop("digest", None):
         raise ValueError(
             f"{path} is damaged (its tensors do not match their digest): download or write it again"
@@ -171,13 +172,25 @@ def read_config(path: Path) -> tuple[ModelConfig, dict[str, str]]:
 
 def read_header(path: Path) -> tuple[Config, dict[str, str]]:
     """The configuration, of a remover or a detector, and the notes of a checkpoint, from its header."""
+    with _open_file(path) as file:
+        return _parse_header(path, file)
+
+
+@contextmanager
+def _open_file(path: Path) -> Iterator[Any]:
+    """An open safetensors file; ValueError says why it cannot be opened."""
     if not path.is_file():
         raise ValueError(f"no checkpoint at {path}: name a {SUFFIX} file")
     try:
-        with safe_open(path, framework="numpy") as file:
-            notes = dict(file.metadata() or {})
+        opened = safe_open(path, framework="numpy")
     except (SafetensorError, OSError) as error:
         raise ValueError(_unreadable(path, error)) from error
+    with opened as file:
+        yield file
+
+
+def _parse_header(path: Path, file: Any) -> tuple[Config, dict[str, str]]:
+    notes = dict(file.metadata() or {})
     if notes.pop("format", None) != "deshadow":
         raise ValueError(
             f"{path} is a safetensors file, but not a checkpoint of deshadow: it has no configuration"
