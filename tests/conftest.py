@@ -47,6 +47,7 @@ def make_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
     with folder.with_suffix(".lock").open("w") as lock:
         flock(lock, LOCK_EX)
         if not folder.exists():
-            folder.mkdir()
-            make(folder)
+            unfinished = factory.mktemp(name)
+            make(unfinished)
+            unfinished.rename(folder)
     return folder

@@ -2,12 +2,9 @@
 
 import io
 import json
-import os
-import signal
 import struct
 import subprocess
 import sys
-import time
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -17,9 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from deshadow.cli.messages import describe_stop
 from deshadow.photo import read_photo
-from deshadow.removal.outcomes import Outcome
 from deshadow.removal.remover import Remover
 
 
@@ -467,54 +462,3 @@ def test_weights_that_are_not_there_are_said_once(
         main([str(tmp_path / "in"), "--workers", workers, *options])
     assert names(tmp_path / "in") == ["a.png", "b.png"]
     failed_in_one_line(Ended(int(end.value.code or 0), *capsys.readouterr()), "no weights 'sunny'")
-
-
-SLOW = """
-import sys, time
-from pathlib import Path
-from deshadow.system import files
-from deshadow.removal import remover, modes
-from deshadow.cli.app import main
-stage, begun, *arguments = sys.argv[1:]
-if stage == "work":
-    def relight(self, pixels, mask, options, progress):
-        Path(begun).touch()
-        while True:
-            time.sleep(0.02)
-            progress(modes.Progress(0.5, "quick"))
-    remover.Remover.relight = relight
-else:
-    def fsync(number):
-        Path(begun).touch()
-        time.sleep(30)
-    files.os.fsync = fsync
-main(arguments)
-"""
-
-
-# With several workers a write is not broken off, but ended: there is nothing to wait for.
-@pytest.mark.parametrize(("stage", "workers"), [("work", 1), ("work", 2), ("write", 1)])
-def test_interrupted(stage: str, workers: int, tmp_path: Path, weights: Path) -> None:
-    for name in ("a.png", "b.png", "c.png"):
-        write_photo(tmp_path / "in" / name)
-    mask, begun = write_mask(tmp_path / "m.png"), tmp_path / "begun"
-    arguments = [tmp_path / "in", "--mask", mask, "--weights", weights, "--workers", workers]
-    command = [sys.executable, "-c", SLOW, stage, str(begun), *map(str, arguments)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 60
-    while not begun.exists() and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.05)
-    os.kill(process.pid, signal.SIGINT)
-    try:
-        _, errors = process.communicate(timeout=60)
-    finally:
-        process.kill()
-    assert process.returncode == 130, errors
-    assert errors == "deshadow: stopped: 0 of 3 photos are done; --skip-existing continues with the others\n"
-    assert names(tmp_path / "in") == ["a.png", "b.png", "c.png"]
-
-
-def test_what_ctrl_c_says() -> None:
-    done, failed = Outcome("a.jpg", "done"), Outcome("b.jpg", "failed")
-    assert describe_stop([done, failed], 5).startswith("stopped: 1 of 5 photos are done; ")
-    assert describe_stop([], 1) == "stopped before the photo was done"

@@ -69,16 +69,22 @@ def page(browser: "Browser") -> Iterator["Page"]:
     assert thrown == []
 
 
-@pytest.mark.parametrize("way", [signal.SIGTERM, signal.SIGKILL])
-def test_a_server_that_goes_away_during_a_removal_takes_nothing_with_it(
-    server: tuple[int, Start], page: "Page", way: signal.Signals
-) -> None:
+def start_and_remove(server: tuple[int, Start], page: "Page") -> tuple[subprocess.Popen[str], Start]:
+    """Start a server, open a photo on its page and remove the first shadow; start() starts another server."""
     port, start = server
     first = start()
     page.goto(f"http://127.0.0.1:{port}/")
     open_photo(page)
     chip(page, 1).click()
     remove(page)
+    return first, start
+
+
+@pytest.mark.parametrize("way", [signal.SIGTERM, signal.SIGKILL])
+def test_a_server_that_goes_away_during_a_removal_takes_nothing_with_it(
+    server: tuple[int, Start], page: "Page", way: signal.Signals
+) -> None:
+    first, start = start_and_remove(server, page)
     chip(page, 2).click()
     page.click("[data-do=remove]")
     reads(page, "#words", "^(Waiting|Removing)")
@@ -103,12 +109,7 @@ def test_a_server_that_goes_away_during_a_removal_takes_nothing_with_it(
 def test_a_refinement_that_the_server_broke_off_goes_on_by_itself(
     server: tuple[int, Start], page: "Page"
 ) -> None:
-    port, start = server
-    first = start()
-    page.goto(f"http://127.0.0.1:{port}/")
-    open_photo(page)
-    chip(page, 1).click()
-    remove(page)
+    first, start = start_and_remove(server, page)
     page.click("[data-do=refine]")
     reads(page, "#words", "^Refining: [1-9]")  # the job runs, and SIGTERM cancels it
     first.terminate()
@@ -122,12 +123,7 @@ def test_a_refinement_that_the_server_broke_off_goes_on_by_itself(
 def test_a_result_can_be_downloaded_although_the_server_was_started_again(
     server: tuple[int, Start], page: "Page"
 ) -> None:
-    port, start = server
-    first = start()
-    page.goto(f"http://127.0.0.1:{port}/")
-    open_photo(page)
-    chip(page, 1).click()
-    remove(page)
+    first, start = start_and_remove(server, page)
     first.kill()
     first.wait()
     start()
