@@ -123,6 +123,7 @@ def test_the_recipe_paper_is_the_paper_to_the_letter() -> None:
         "skip_problems": False,
         "size": 256,
         "degraded_masks": 0.0,
+        "crop": 0.5,
         "squeeze": False,
         "exposure": 0.0,
         "balance": 0.0,
@@ -196,3 +197,4 @@ def test_without_ema_the_averaged_weights_are_the_weights(tmp_path: Path) -> Non
 
 def test_the_defaults_of_augmentation_are_those_of_the_data() -> None:
     assert make_augmentation(AugmentationOptions()) == Augmentation()
+    assert make_augmentation(AugmentationOptions(crop=0.8)).crop == (0.8, 1.0)

@@ -200,6 +200,7 @@ def open_source(
 def make_augmentation(options: AugmentationOptions) -> Augmentation:
     """How pairs are varied under these options."""
     return Augmentation(
+        crop=(options.crop, 1.0),
         squeeze=options.squeeze,
         exposure=options.exposure,
         balance=options.balance,

@@ -96,6 +96,8 @@ class AugmentationOptions:
 
     degraded_masks: float = 0.5
     """Share of the masks that are degraded as people draw them; the others are dilated as in the paper."""
+    crop: float = 0.5
+    """Smallest share of a picture's shorter side that a crop spans; the largest is 1."""
     squeeze: bool = True
     """Squeeze some crops into the square, as whole pictures are."""
     exposure: float = 0.35
@@ -118,6 +120,8 @@ class AugmentationOptions:
 
     def __post_init__(self) -> None:
         check_shares(self, "degraded_masks", "coloured", "responses")
+        if not 0 < self.crop <= 1:
+            raise ValueError("--crop is a share of a picture's side: it must be above 0 and at most 1")
         check_numbers(self, "exposure", "balance", "depth", "tint", "hue", "saturation")
 
 
