@@ -17,7 +17,7 @@ from deshadow.nn.detector import ShadowDetector
 from deshadow.runtime import checkpoint
 from deshadow.runtime.open import open_detector
 from deshadow.runtime.torch_backend import TorchDetector
-from deshadow.training.curves import draw_curves
+from deshadow.training.curves import draw_curves, drop_short_lines
 from deshadow.training.detector import DetectorCriterion
 from deshadow.training.detector_validation import (
     DetectorValidationSet,
@@ -71,6 +71,13 @@ def test_the_log_has_the_figures_and_curves_are_drawn_from_it(tmp_path: Path) ->
     assert kinds["validation"].keys() >= {"iou", "iou_per_picture", "balanced_error_rate", "dark_things"}
     assert draw_curves(tmp_path).stat().st_size > 10_000
     assert (tmp_path / "samples.png").exists()
+
+
+def test_curves_leave_out_the_last_line_of_a_log_when_it_is_the_mean_of_a_few_images() -> None:
+    lines = [{"images": images} for images in (3200, 6400, 9600, 9728)]
+    assert drop_short_lines(lines) == lines[:3]
+    assert drop_short_lines(lines[:3]) == lines[:3]
+    assert drop_short_lines(lines[:1]) == lines[:1]
 
 
 def test_a_view_depends_on_its_number_alone(tmp_path: Path) -> None:

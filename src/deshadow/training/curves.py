@@ -1,7 +1,9 @@
 """The curves of a run, drawn from its log: losses as in the paper's appendix B, validations, the latent."""
 
 import io
+from itertools import pairwise
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 from deshadow.system.files import write_whole
@@ -64,6 +66,7 @@ def draw_curves(folder: Path, output: Path | None = None) -> Path:
     train = [line for line in logged if line["kind"] == "train"]
     if not train:
         raise ValueError(f"the run in {folder} has logged no step yet")
+    train = drop_short_lines(train)
     lines = {
         "train": train,
         "stage two": [line for line in train if line["stage"] == 2],
@@ -84,6 +87,16 @@ def draw_curves(folder: Path, output: Path | None = None) -> Path:
     figure.savefig(buffer, format=output.suffix.lstrip(".") or "png")
     write_whole(output, buffer.getvalue())
     return output
+
+
+def drop_short_lines(train: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The lines of a log without those that are means over far fewer images than usual.
+
+    A run logs once more at its end, perhaps after a single step, whose loss is noise.
+    """
+    spans = [train[0]["images"], *(after["images"] - before["images"] for before, after in pairwise(train))]
+    usual = median(spans)
+    return [line for line, span in zip(train, spans, strict=True) if span >= usual / 2]
 
 
 def _curve(panel: Any, lines: list[dict[str, Any]], name: str, title: str) -> None:
