@@ -27,6 +27,14 @@ def pytest_configure() -> None:
         torch.set_num_threads(1)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The cache of all test processes and of those that they start, instead of the user's own."""
+    folder = _shared_folder(tmp_path_factory) / "cache"
+    os.environ["DESHADOW_CACHE"] = str(folder)
+    return folder
+
+
 @pytest.fixture(scope="session")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random `tiny` in half precision, with its ONNX graphs beside it; not to be changed."""
@@ -42,8 +50,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def make_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
     """A folder that one test process fills and all of them read."""
-    alone = "PYTEST_XDIST_WORKER" not in os.environ
-    folder = (factory.getbasetemp() if alone else factory.getbasetemp().parent) / name
+    folder = _shared_folder(factory) / name
     with folder.with_suffix(".lock").open("w") as lock:
         flock(lock, LOCK_EX)
         if not folder.exists():
@@ -51,3 +58,9 @@ def make_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
             make(unfinished)
             unfinished.rename(folder)
     return folder
+
+
+def _shared_folder(factory: pytest.TempPathFactory) -> Path:
+    """A temporary folder that all test processes of this run have in common."""
+    alone = "PYTEST_XDIST_WORKER" not in os.environ
+    return factory.getbasetemp() if alone else factory.getbasetemp().parent

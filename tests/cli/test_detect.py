@@ -95,7 +95,10 @@ def test_an_overlay_marks_each_shadow_in_a_colour_of_its_own() -> None:
     assert tuple(drawn[100, 30]) == (128, 128, 128)  # as it was inside
 
 
-def test_doctor_says_what_is_missing_and_how_fast_it_is(exported: Path) -> None:
+def test_doctor_says_what_is_missing_and_how_fast_it_is(
+    exported: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DESHADOW_CACHE", "/folder/of/mine")
     console = Console(width=200, record=True, quiet=False)
     with console.capture() as captured:
         for table in examine(weights=str(exported), detector="sunny", runtime="onnxruntime"):
@@ -105,4 +108,5 @@ def test_doctor_says_what_is_missing_and_how_fast_it_is(exported: Path) -> None:
     assert "cannot run: no weights 'sunny'" in said
     assert "PNG" in said
     assert "16 bits too" in said
+    assert "MiB in /folder/of/mine; DESHADOW_CACHE=off switches it off" in said
     assert said.count("pip install 'deshadow[") == said.count("without ") + said.count("not read: ")

@@ -131,6 +131,7 @@ def _running(weights: str, detector: str, device: str, runtime: Runtime) -> Rows
         yield "detection", f"{detector} by {_runtime(found)}, a pass at {_SIDE}×{_SIDE} in {pace}"
     except ValueError as error:
         yield "detection", f"cannot run: {error}"
+    yield "cache", _cache()
 
 
 def _hint(extra: str) -> str:
@@ -164,6 +165,16 @@ def _devices() -> str:
 
     names = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]
     return ", ".join(["cpu", *(f"cuda:{index} ({name})" for index, name in enumerate(names))])
+
+
+def _cache() -> str:
+    """Where compiled networks are kept, and how large that is."""
+    from deshadow.system.cache import VARIABLE, find_cache_folder, measure_cache
+
+    folder = find_cache_folder()
+    if folder is None:
+        return "none: OpenVINO compiles the networks each time"
+    return f"{measure_cache() / 2**20:.1f} MiB in {folder}; {VARIABLE}=off switches it off"
 
 
 def _runtime(network: "Backend | Detector") -> str:

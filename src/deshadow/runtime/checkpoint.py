@@ -221,6 +221,11 @@ def locate_tensors(path: Path) -> dict[str, Place]:
     }
 
 
+def fingerprint(path: Path) -> str:
+    """A digest of a checkpoint's file name and of the places of its tensors, which its graphs point to."""
+    return hashlib.sha256(json.dumps([path.name, locate_tensors(path)], sort_keys=True).encode()).hexdigest()
+
+
 def locate(path_or_name: str | Path) -> Path:
     """The file at a path, or that of shipped weights by their name."""
     path = Path(path_or_name)

@@ -21,13 +21,14 @@ from deshadow.nn.detector import ShadowDetector
 from deshadow.nn.lfg import LFGDiffusion
 from deshadow.runtime.checkpoint import (
     Place,
+    fingerprint,
     load_detector,
     load_remover,
     locate,
     locate_tensors,
     read_header,
 )
-from deshadow.runtime.graphs import fingerprint, graph_paths
+from deshadow.runtime.graphs import graph_paths
 from deshadow.runtime.quantise import SCALE
 from deshadow.system.files import write_atomically
 

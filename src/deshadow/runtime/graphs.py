@@ -1,7 +1,5 @@
 """The ONNX graphs that `deshadow export` wrote beside a checkpoint, opened by onnxruntime or OpenVINO."""
 
-import hashlib
-import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Protocol
@@ -10,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deshadow.nn.config import Config, DetectorConfig
-from deshadow.runtime.checkpoint import locate_tensors
+from deshadow.runtime.checkpoint import fingerprint
 from deshadow.runtime.choice import GraphRuntime
 
 
@@ -35,11 +33,6 @@ def graph_paths(path: Path, config: Config) -> dict[str, Path]:
     return {name: path.with_suffix(f".{name}.onnx") for name in names}
 
 
-def fingerprint(path: Path) -> str:
-    """A digest of a checkpoint's file name and of the places of its tensors, which its graphs point to."""
-    return hashlib.sha256(json.dumps([path.name, locate_tensors(path)], sort_keys=True).encode()).hexdigest()
-
-
 def open_graphs(path: Path, config: Config, runtime: GraphRuntime, threads: int) -> dict[str, Graph]:
     """The graphs of a checkpoint, ready to run; ValueError says what is wrong with one."""
     graphs = graph_paths(path, config)
@@ -53,7 +46,7 @@ def _open_graph(graph: Path, path: Path, runtime: GraphRuntime, threads: int) ->
     if not graph.exists():
         raise ValueError(f"{graph} is missing: run deshadow export {path}")
     try:
-        opened = _start(graph, runtime, threads)
+        opened = _start(graph, path, runtime, threads)
         fits = opened.fingerprint == fingerprint(path)
     except Exception as error:  # the errors of the runtimes have no common base of their own
         reason = " ".join(str(error).split())  # OpenVINO writes several lines
@@ -63,11 +56,11 @@ def _open_graph(graph: Path, path: Path, runtime: GraphRuntime, threads: int) ->
     return opened
 
 
-def _start(graph: Path, runtime: GraphRuntime, threads: int) -> Graph:
+def _start(graph: Path, path: Path, runtime: GraphRuntime, threads: int) -> Graph:
     if runtime == "openvino":
         from deshadow.runtime.openvino_graph import OpenvinoGraph
 
-        return OpenvinoGraph(graph, threads)
+        return OpenvinoGraph(graph, path, threads)
     from deshadow.runtime.onnxruntime_graph import OnnxruntimeGraph
 
     return OnnxruntimeGraph(graph, threads)
