@@ -218,7 +218,7 @@ def copied(exported: Path, folder: Path) -> Path:
     return folder / exported.name
 
 
-def test_the_cpu_gets_onnxruntime_where_there_are_graphs(exported: Path, tmp_path: Path) -> None:
+def test_the_cpu_gets_the_graphs_where_there_are_some(exported: Path, tmp_path: Path) -> None:
     path = copied(exported, tmp_path)
     assert isinstance(open_backend(path, "cpu"), OnnxBackend)
     path.with_suffix(".denoiser.onnx").unlink()
@@ -269,7 +269,7 @@ def run_without_torch(code: str, *arguments: Path) -> subprocess.CompletedProces
 
 def test_onnxruntime_needs_no_torch(exported: Path) -> None:
     code = """
-backend = open_backend(sys.argv[1])
+backend = open_backend(sys.argv[1], runtime="onnxruntime")
 assert isinstance(backend, OnnxBackend)
 picture, mask = np.zeros((1, 3, 20, 20), np.float32), np.ones((1, 1, 20, 20), np.float32)
 noisy = np.random.default_rng(0).standard_normal(picture.shape).astype(np.float32)

@@ -13,10 +13,10 @@ from random_models import random_model, random_pair
 from without_torch import WITHOUT_TORCH
 
 from deshadow.nn.config import find_preset
-from deshadow.runtime import choice
+from deshadow.runtime import choice, openvino_graph
 from deshadow.runtime.backend import condition
 from deshadow.runtime.checkpoint import save_model
-from deshadow.runtime.choice import Runtime
+from deshadow.runtime.choice import Runtime, choose_runtime
 from deshadow.runtime.onnx_backend import OnnxBackend, OnnxDetector
 from deshadow.runtime.open import open_backend, open_detector
 from deshadow.system import extras
@@ -98,6 +98,26 @@ def test_missing_or_broken_graphs_are_explained(copied: Path) -> None:
     copied.with_suffix(".encoder.onnx").unlink()
     with pytest.raises(ValueError, match=r"encoder\.onnx is missing: run deshadow export"):
         open_backend(copied, runtime="openvino")
+
+
+@pytest.mark.parametrize(
+    ("installed", "bfloat16", "runtime"),
+    [(True, True, "openvino"), (True, False, "onnxruntime"), (False, True, "onnxruntime")],
+)
+def test_it_is_the_default_where_it_is_installed_and_the_processor_has_bfloat16(
+    exported: Path, monkeypatch: pytest.MonkeyPatch, installed: bool, bfloat16: bool, runtime: str
+) -> None:
+    monkeypatch.setattr(openvino_graph, "computes_in_bfloat16", lambda: bfloat16)
+    if not installed:
+        monkeypatch.setattr(choice, "find_spec", lambda name: None)
+    for device in ("auto", "cpu"):
+        assert choose_runtime("auto", device, exported, has_graphs=True) == (runtime, "cpu")
+    opened = open_backend(exported, "cpu"), open_detector("detector", "cpu")
+    assert {network.runtime for network in opened} == {runtime}  # type: ignore[attr-defined]
+
+
+def test_it_knows_whether_the_processor_has_bfloat16(backends: tuple[OnnxBackend, OnnxBackend]) -> None:
+    assert openvino_graph.computes_in_bfloat16() == (backends[1].precision == "bfloat16")
 
 
 def test_torch_can_be_chosen_where_there_are_graphs(exported: Path) -> None:

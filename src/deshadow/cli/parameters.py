@@ -33,8 +33,8 @@ Device = Annotated[str, Parameter(help="auto, cpu, or a device of torch, such as
 ChosenRuntime = Annotated[
     Runtime,
     Parameter(
-        help="Library that runs the networks. auto is torch on a GPU, else onnxruntime. openvino needs the "
-        "extra of its name, and is faster on processors with bfloat16."
+        help="Library that runs the networks. auto is torch on a GPU, else openvino where its extra is "
+        "installed and the processor computes in bfloat16, else onnxruntime."
     ),
 ]
 Folder = Annotated[Path, Parameter(help="Folder of the data set.")]

@@ -16,7 +16,8 @@ Runtime = Literal["auto", Chosen]
 def choose_runtime(runtime: Runtime, device: str, path: Path, has_graphs: bool) -> tuple[Chosen, str]:
     """The runtime of the checkpoint at `path`, and the device that it runs on.
 
-    auto is torch on a GPU, else onnxruntime if the checkpoint has graphs, else torch.
+    auto is torch on a GPU; on a processor it is OpenVINO, if it is installed and the processor computes in
+    bfloat16, else onnxruntime; and torch again for a checkpoint without graphs.
     """
     if runtime not in get_args(Runtime):
         raise ValueError(f"no runtime {runtime!r}: choose {', '.join(get_args(Runtime))}")
@@ -33,10 +34,19 @@ def choose_runtime(runtime: Runtime, device: str, path: Path, has_graphs: bool) 
         require("train", "torch")
     device = choose_device(device) if has_torch else "cpu"
     if runtime == "auto" and device == "cpu" and has_graphs:
-        return "onnxruntime", device
+        return choose_graph_runtime(), device
     if has_torch:
         return "torch", device
     raise ValueError(
         f"torch is not installed, and {path} has no graphs beside it for onnxruntime: "
         f"pip install 'deshadow[export]', then deshadow export {path}"
     )
+
+
+def choose_graph_runtime() -> GraphRuntime:
+    """The faster runtime of graphs on this processor."""
+    if find_spec("openvino") is None:
+        return "onnxruntime"
+    from deshadow.runtime.openvino_graph import computes_in_bfloat16
+
+    return "openvino" if computes_in_bfloat16() else "onnxruntime"
