@@ -13,9 +13,10 @@ from PIL import Image
 from deshadow.diffusion.arrays import Array
 from deshadow.image.colour import srgb_to_lab
 from deshadow.metrics.scores import gradient_energy, lab_difference
-from deshadow.removal import windows
+from deshadow.removal import crop, windows
 from deshadow.removal.modes import EndEarlyError, Progress
 from deshadow.removal.options import RemovalOptions, parse_options
+from deshadow.removal.reach import NETWORK_SIDE
 from deshadow.removal.remover import Remover
 from deshadow.removal.selection import Selection
 
@@ -48,7 +49,10 @@ def plain(height: int = 120, width: int = 200) -> np.ndarray:
 
 
 @pytest.mark.parametrize("mode", ["quick", "removal"])
-def test_the_truth_comes_out_sharp_and_of_the_right_colour(mode: Any) -> None:
+def test_the_truth_comes_out_sharp_and_of_the_right_colour(
+    mode: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crop, "MARGIN", NETWORK_SIDE)  # the answer is for all of the photo
     truth, shade = detailed(600, 800), blob(600, 800, 3.0)
     photo = darkened(truth, shade, LEFT)
     oracle = Oracle(answer(truth) if mode == "quick" else lighten(LEFT))
@@ -66,6 +70,7 @@ def test_windows_that_find_nothing_leave_what_quick_found(monkeypatch: pytest.Mo
     truth, shade = detailed(300, 400), blob(300, 400, 3.0)
     photo = unit(darkened(truth, shade, LEFT))
     monkeypatch.setattr(windows, "lay_out", lambda *_: [])
+    monkeypatch.setattr(crop, "MARGIN", NETWORK_SIDE)
     both = [
         Remover(Oracle(answer(truth))).relight(photo, all_of(shade > 0.5), RemovalOptions(mode=m))
         for m in MODES

@@ -35,7 +35,7 @@ class Panel:
 def encode_photo_guidance(
     backend: Backend, pixels: Field, selection: Selection, dilate: int = RemovalOptions.dilate
 ) -> NDArray[np.float32]:
-    """(C, h, w): the guidance of a photo (H, W, 3), which Quick computes at the size that networks see."""
+    """(C, h, w): the guidance of a whole photo (H, W, 3), at the size that networks see."""
     _, picture, mask = make_network_input(pixels, selection, dilate)
     guidance = encode_guidance(backend, picture, mask)
     if guidance is None:

@@ -12,6 +12,7 @@ from deshadow.image.filters import Field, fit_within
 from deshadow.removal import reach, windows
 from deshadow.removal.agreement import PartLight, agree
 from deshadow.removal.balance import balance_colour
+from deshadow.removal.crop import crop_around
 from deshadow.removal.options import RemovalOptions
 from deshadow.removal.parts import Part, add_change, split
 from deshadow.removal.reach import NETWORK_SIDE
@@ -54,7 +55,7 @@ def quick(
     options: RemovalOptions,
     advance: Callable[[float], None] = lambda _: None,
 ) -> Field:
-    """(H, W, 3): the photo relit by what the network makes of all of it, downscaled; a long photo in parts.
+    """(H, W, 3): the photo relit by what the network makes of it, downscaled; a long photo in parts.
 
     `advance` is called after each part with the share of the parts that is done.
     """
@@ -81,18 +82,22 @@ def quick(
 def _fit_light(
     backend: Backend, pixels: Field, selection: Selection, weight: Field, options: RemovalOptions
 ) -> tuple[Relighting, Field, NDArray[np.bool_]]:
-    """The relighting of a photo or a part of it, by what the network makes of all of it, downscaled.
+    """The relighting of a photo or a part of it, by what the network makes of it, downscaled.
 
-    The second and third results are, at that size, the logarithm of its gain (h, w, 3) and the shadow (h, w).
+    The network sees the shadow with its surroundings, or everything if that is hardly more. The second and
+    third results are, for everything at that size, the logarithm of the gain (h, w, 3) and the shadow (h, w).
     """
     shadow, picture, mask = make_network_input(pixels, selection, options.dilate)
     height, width = shadow.shape[:2]
-    denoise = condition(backend, picture, mask)
+    small_weight = downscale(weight, height, width)
+    place = crop_around(small_weight > 0)
     noise = np.random.default_rng(options.seed).standard_normal(picture.shape).astype(np.float32)
-    sampler = options.sampler
+    picture, mask, noise = (np.ascontiguousarray(each[:, :, *place]) for each in (picture, mask, noise))
+    denoise, sampler = condition(backend, picture, mask), options.sampler
     found = sample(denoise, noise, backend.config.schedule, steps=options.steps, sampler=sampler)
-    clean = ((found[0].transpose(1, 2, 0) + 1) / 2).clip(0, 1)
-    relighting = Relighting.fit(shadow, clean, downscale(weight, height, width))
+    clean = shadow.copy()
+    clean[place] = ((found[0].transpose(1, 2, 0) + 1) / 2).clip(0, 1)
+    relighting = Relighting.fit(shadow, clean, small_weight)
     inside = reach.make_network_mask(selection, 0, height, width)
     protected = reach.downscale_protected(selection, height, width)
     balanced = balance_colour(relighting, shadow, inside, protected)
@@ -100,7 +105,7 @@ def _fit_light(
 
 
 def make_network_input(pixels: Field, selection: Selection, dilate: int) -> tuple[Field, Field, Field]:
-    """What the network sees of a whole photo (H, W, 3), which is downscaled to (h, w, 3).
+    """A whole photo (H, W, 3) for the network, downscaled to (h, w, 3).
 
     Returns the small photo in [0, 1], the same as (1, 3, h, w) in [-1, 1], and the dilated mask (1, 1, h, w).
     """

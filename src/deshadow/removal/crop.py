@@ -1,0 +1,34 @@
+"""How much of a picture the network sees: a small shadow with the ground around it, instead of everything."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deshadow.removal.parts import Place
+
+MARGIN = 64
+"""Pixels of lit ground around the shadow at least, of the picture that the network sees."""
+LEAST = 192
+"""Shortest side of a crop."""
+STEP = 32
+"""Sides are multiples of it: some runtimes prepare themselves for each size that they see."""
+_WORTHWHILE = 0.8
+"""Largest share of the picture that is cropped to; what is larger costs hardly less than everything."""
+
+
+def crop_around(area: NDArray[np.bool_]) -> Place:
+    """Rows and columns of a picture (h, w) that hold an area and its surroundings; all, if that is much."""
+    everything = slice(0, area.shape[0]), slice(0, area.shape[1])
+    rows, columns = (np.flatnonzero(area.any(axis=axis)) for axis in (1, 0))
+    if not len(rows):
+        return everything
+    place = _surround(rows, area.shape[0]), _surround(columns, area.shape[1])
+    height, width = (along.stop - along.start for along in place)
+    return place if height * width <= _WORTHWHILE * area.size else everything
+
+
+def _surround(line: NDArray[np.intp], size: int) -> slice:
+    """From the first to the last of ascending places, with the margin, within 0 to `size`."""
+    first, end = max(0, int(line[0]) - MARGIN), min(size, int(line[-1]) + 1 + MARGIN)
+    length = min(size, max(LEAST, -(-(end - first) // STEP) * STEP))
+    start = min(max(0, (first + end - length) // 2), size - length)
+    return slice(start, start + length)
