@@ -1,59 +1,110 @@
-"""Time and peak memory of the command `deshadow PHOTO`, including start, detection, reading and writing.
+"""Time and peak memory of whole commands `deshadow PHOTO`: start, reading, detection, removal and writing.
 
-python benchmarks/remove.py [WEIGHTS]
+python benchmarks/remove.py [--only WORDS] [--repeat 1] [OPTIONS OF DESHADOW]
 
-JPEG photos of 480×640 and of 12 megapixels, a fifth of them in shadow, each in a process of its own; then 10
-and 100 photos in one process: their peaks of memory should be the same.
+JPEG photos with a shadow over 40 % of them, from side to side: each in a process of its own, and ten in one
+process. `--only` takes the cases whose name contains the words. The folder of 100 photos, whose peak of
+memory should be that of ten, has to be named. Of several runs the fastest is printed.
 """
 
+import argparse
+import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-SIZES = ((480, 640), (3000, 4000))
-MODES = {"quick": (), "quick, mask given": ("--mask", "mask.png"), "removal": ("--mode", "removal")}
-ROWS = (10, 100)
+SOURCE = Path(__file__).parents[1] / "src"
+LEAST_SHADOW = 0.3
+"""Share of the photo that the shadow found must cover: removing a small one may cost less."""
 
 
-def main() -> None:
-    weights = sys.argv[1] if len(sys.argv) > 1 else "light"
-    print(f"{'':18} {'size':>11} {'photos':>7} {'seconds':>8} {'processor':>10} {'peak GiB':>9}")
-    with tempfile.TemporaryDirectory() as folder:
-        for height, width in SIZES:
-            draw(folder, height, width)
-            for name, options in MODES.items():
-                report(name, (height, width), 1, folder, ["photo.jpg", *options, "--weights", weights])
-        draw(folder, *SIZES[0])
-        for count in ROWS:
-            many = Path(folder, f"many{count}")
-            many.mkdir()
-            for index in range(count):
-                (many / f"{index}.jpg").write_bytes(Path(folder, "photo.jpg").read_bytes())
-            report("quick", SIZES[0], count, folder, [many.name, "-o", "results", "--weights", weights])
+@dataclass(frozen=True)
+class Case:
+    """A command, by the size of its photos."""
+
+    name: str
+    height: int
+    width: int
+    options: tuple[str, ...] = ()
+    count: int = 1
+
+    def draw(self, folder: Path) -> None:
+        """Draw the photos in another process, whose memory is not counted for those started from here."""
+        subprocess.run(
+            [sys.executable, __file__, "--draw", str(folder), str(self.height), str(self.width)], check=True
+        )
+        for index in range(1, self.count):
+            (folder / "photos" / f"{index}.jpg").hardlink_to(folder / "photos" / "0.jpg")
 
 
-def draw(folder: str, height: int, width: int) -> None:
-    """Draw in another process: memory of this one would be counted for the processes that it starts."""
-    subprocess.run([sys.executable, __file__, folder, str(height), str(width)], check=True)
+CASES = (
+    Case("480×640", 480, 640),
+    Case("480×640, mask given", 480, 640, ("--mask", "mask.png")),
+    Case("480×640, folder of 10", 480, 640, count=10),
+    Case("480×640, folder of 100", 480, 640, count=100),
+    Case("12 megapixels", 3000, 4000),
+    Case("12 megapixels, removal", 3000, 4000, ("--mode", "removal")),
+    Case("48 megapixels", 6000, 8000),
+)
 
 
-def report(name: str, size: tuple[int, int], count: int, folder: str, options: list[str]) -> None:
-    """Run the command once and print a line about it."""
+@dataclass(frozen=True, order=True)
+class Cost:
+    """What one run of a command took."""
+
+    seconds: float
+    processor: float
+    peak: float
+    """GiB"""
+
+
+def measure(case: Case, folder: Path, source: Path = SOURCE, options: Sequence[str] = ()) -> Cost:
+    """Run a command once with the package in `source`, on the photos that were drawn in `folder`."""
+    words = [sys.executable, "-m", "deshadow", "photos", "-o", "results", "--json", "report.json"]
+    environment = {**os.environ, "PYTHONPATH": str(source)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # as in an installed package, modules are compiled once
     start = time.perf_counter()
     process = subprocess.Popen(
-        [sys.executable, "-m", "deshadow", *options], cwd=folder, stdout=subprocess.DEVNULL
+        [*words, *case.options, *options],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.DEVNULL,
     )
     _, status, used = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - start
-    assert status == 0, f"deshadow {' '.join(options)} failed"
-    processor, peak = used.ru_utime + used.ru_stime, used.ru_maxrss / 2**20
-    height, width = size
-    print(
-        f"{name:18} {height:>5}×{width:<5} {count:7} {seconds:8.1f} {processor:10.1f} {peak:9.2f}", flush=True
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0, f"deshadow failed with {source}"
+    for photo in json.loads((folder / "report.json").read_text())["photos"]:
+        assert photo["shadow_share"] >= LEAST_SHADOW, f"the shadow found is too small: {photo}"
+    return Cost(seconds / case.count, (used.ru_utime + used.ru_stime) / case.count, used.ru_maxrss / 2**20)
+
+
+def choose(words: str) -> list[Case]:
+    """The cases whose name contains the words; without words all but the longest."""
+    chosen = [case for case in CASES if words in case.name and (words or case.count < 100)]
+    if not chosen:
+        sys.exit(f"no case contains {words!r}: choose from {'; '.join(case.name for case in CASES)}")
+    return chosen
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--only", default="", metavar="WORDS")
+    parser.add_argument("--repeat", type=int, default=1)
+    given, options = parser.parse_known_args()
+    print(f"{'':24} {'seconds a photo':>15} {'processor':>10} {'peak GiB':>9}")
+    for case in choose(given.only):
+        with tempfile.TemporaryDirectory() as folder:
+            case.draw(Path(folder))
+            best = min(measure(case, Path(folder), options=options) for _ in range(given.repeat))
+        print(f"{case.name:24} {best.seconds:15.2f} {best.processor:10.2f} {best.peak:9.2f}", flush=True)
 
 
 def draw_here(folder: Path, height: int, width: int) -> None:
@@ -63,15 +114,16 @@ def draw_here(folder: Path, height: int, width: int) -> None:
     rng = np.random.default_rng(0)
     blocks = rng.uniform(120, 220, (-(-height // 16), -(-width // 16), 3)).repeat(16, 0).repeat(16, 1)
     pixels = blocks[:height, :width] + rng.normal(0, 6, (height, width, 3))
-    rows, columns = np.ogrid[:height, :width]
-    shadow = ((rows / height - 0.5) ** 2 + (columns / width - 0.5) ** 2) < 0.2 / np.pi
+    shadow = np.zeros((height, width), np.bool_)
+    shadow[height * 3 // 10 : height * 7 // 10] = True
     pixels[shadow] *= 0.45
-    Image.fromarray(pixels.clip(0, 255).astype(np.uint8)).save(folder / "photo.jpg", quality=92)
+    (folder / "photos").mkdir()
+    Image.fromarray(pixels.clip(0, 255).astype(np.uint8)).save(folder / "photos/0.jpg", quality=92)
     Image.fromarray(shadow).save(folder / "mask.png")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 4:
-        draw_here(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
+    if sys.argv[1:2] == ["--draw"]:
+        draw_here(Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))
     else:
         main()
