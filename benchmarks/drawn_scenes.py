@@ -16,7 +16,8 @@ from skimage import data
 from deshadow.data.rng import Draws
 from deshadow.data.synth import silhouettes
 from deshadow.image.colour import decode_srgb, linear_to_srgb, round_to_8_bits
-from deshadow.image.filters import Field, approximate_gaussian_blur
+from deshadow.image.filters import approximate_gaussian_blur
+from deshadow.image.strips import Field
 
 Codes = NDArray[np.uint8]
 Corners = tuple[tuple[float, float], tuple[float, float], tuple[float, float], tuple[float, float]]

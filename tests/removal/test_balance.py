@@ -3,7 +3,7 @@
 import numpy as np
 
 from deshadow.image.colour import linear_to_srgb
-from deshadow.image.filters import Field
+from deshadow.image.strips import Field
 from deshadow.removal.balance import balance_colour
 from deshadow.removal.relighting import Relighting
 

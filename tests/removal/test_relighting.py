@@ -1,3 +1,5 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 from oracles import blob, darkened, detailed, unit
@@ -5,6 +7,7 @@ from oracles import blob, darkened, detailed, unit
 from deshadow.image.colour import srgb_to_lab, srgb_to_linear
 from deshadow.image.filters import fit_within, gaussian_blur
 from deshadow.metrics.scores import gradient_energy, lab_difference
+from deshadow.photo.photo import Photo
 from deshadow.removal.relighting import Relighting, apply_strength, downscale
 
 LEFT = (0.2, 0.24, 0.32)
@@ -21,7 +24,7 @@ def carried(
     before, after, seen = (downscale(f, *size) for f in (photo, unit(truth), weight))
     if haze:
         after = gaussian_blur(after, haze)
-    result = Relighting.fit(before, after, seen).apply(photo, weight)
+    result = np.asarray(Relighting.fit(before, after, seen).apply(photo, weight))
     return (result * 255).round().astype(np.uint8), truth, shade
 
 
@@ -38,7 +41,7 @@ def test_detail_comes_back_at_night_too() -> None:
     truth = (detailed(256, 256) * 0.12).astype(np.uint8)  # as dark as a sky between its stars
     shade = blob(256, 256, 4.0)
     photo, weight = unit(darkened(truth, shade, LEFT)), (shade > 0.003).astype(np.float32)
-    result = Relighting.fit(photo, unit(truth), weight).apply(photo, weight)
+    result = np.asarray(Relighting.fit(photo, unit(truth), weight).apply(photo, weight))
     light, true_light = (
         srgb_to_lab(each)[..., 0] for each in ((result * 255).round().astype(np.uint8), truth)
     )
@@ -63,7 +66,7 @@ def test_contrast_that_the_network_makes_up_is_left_out() -> None:
     photo, weight = unit(darkened(truth, shade, LEFT)), (shade > 0.003).astype(np.float32)
     clean = unit(truth)
     exaggerated = (clean + 0.3 * (clean - gaussian_blur(clean, 3.0))).clip(0, 1)
-    result = Relighting.fit(photo, exaggerated, weight).apply(photo, weight)
+    result = np.asarray(Relighting.fit(photo, exaggerated, weight).apply(photo, weight))
     energies = [
         gradient_energy(
             srgb_to_lab((each * 255).round().astype(np.uint8))[..., 0],
@@ -82,7 +85,7 @@ def test_nothing_beyond_the_weight_changes() -> None:
     weight = np.zeros((60, 90), np.float32)
     weight[20:40, 30:60] = 1
     found = Relighting.fit(photo, (photo * 1.5).clip(0, 1), weight)
-    result = found.apply(photo, weight)
+    result = np.asarray(found.apply(photo, weight))
     assert (result[weight == 0] == photo[weight == 0]).all()
     assert (result[weight > 0] > photo[weight > 0]).mean() > 0.9
 
@@ -91,8 +94,8 @@ def test_strength_is_the_share_of_the_light() -> None:
     photo = np.full((40, 40, 3), 0.3, np.float32)
     weight = np.ones((40, 40), np.float32)
     found = Relighting.fit(photo, photo + 0.3, weight)
-    whole = found.apply(photo, weight)
-    none, half = (apply_strength(photo, whole, strength) for strength in (0.0, 0.5))
+    whole = np.asarray(found.apply(photo, weight))
+    none, half = (np.asarray(apply_strength(photo, whole, strength)) for strength in (0.0, 0.5))
     assert (none == photo).all()
     middle = (srgb_to_linear(photo) + srgb_to_linear(whole)) / 2
     np.testing.assert_allclose(srgb_to_linear(half), middle, atol=1e-5)
@@ -101,5 +104,20 @@ def test_strength_is_the_share_of_the_light() -> None:
 def test_black_stays_finite() -> None:
     photo = np.zeros((30, 30, 3), np.float32)
     weight = np.ones((30, 30), np.float32)
-    result = Relighting.fit(photo, photo + 0.5, weight).apply(photo, weight)
+    result = np.asarray(Relighting.fit(photo, photo + 0.5, weight).apply(photo, weight))
     np.testing.assert_allclose(result, 0.5, atol=0.02)  # the lift gives what a gain cannot
+
+
+def test_a_large_photo_is_relit_without_copies_of_it_in_floats() -> None:
+    rng = np.random.default_rng(0)
+    photo = Photo((rng.random((2000, 3000, 3), np.float32) * 255).astype(np.uint8), None, "PNG")
+    fields = rng.random((64, 96, 3), np.float32) * np.float32(0.1)
+    weight = np.ones((2000, 3000), np.float32)
+    tracemalloc.start()
+    try:
+        result = photo.composite(Relighting(-fields, fields, fields).apply(photo.picture, weight), weight)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (result.codes != photo.codes).mean() > 0.5
+    assert peak < photo.codes.nbytes + 48 * 2**20  # the picture in floats alone would take 69 MiB

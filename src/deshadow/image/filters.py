@@ -4,8 +4,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-Field = NDArray[np.float32]
-"""(H, W) or (H, W, C)."""
+from deshadow.image.strips import Field, Picture, for_each_strip
+
+_GAP = 3.0
+"""A picture that shrinks by more than this is first reduced by averaging, which costs next to nothing."""
 _FEW = 16
 """Radius up to which adding shifted copies is faster than differences of running sums."""
 
@@ -17,23 +19,47 @@ def fit_within(size: tuple[int, ...], longest: int) -> tuple[int, int]:
     return max(1, round(height * scale)), max(1, round(width * scale))
 
 
-def resize(field: Field, height: int, width: int, how: Image.Resampling = Image.Resampling.BICUBIC) -> Field:
-    """(H, W) or (H, W, C) → the same at (height, width), antialiased where it shrinks."""
+def resize(
+    field: Picture, height: int, width: int, how: Image.Resampling = Image.Resampling.BICUBIC
+) -> Field:
+    """(H, W) or (H, W, C) → the same at (height, width) in float32, antialiased where it shrinks."""
     if field.shape[:2] == (height, width):
-        return field
-    if field.ndim == 3:
-        channels = [resize(field[..., each], height, width, how) for each in range(field.shape[2])]
-        return np.stack(channels, axis=-1)
-    image = Image.fromarray(np.ascontiguousarray(field, np.float32))
-    # A picture that shrinks much is first halved a few times by averaging, which costs next to nothing.
-    return np.asarray(image.resize((width, height), how, reducing_gap=3.0))
+        return np.asarray(field, np.float32)
+    down, across = (
+        max(1, int(before / after / _GAP))
+        for before, after in zip(field.shape[:2], (height, width), strict=True)
+    )
+    planes = _reduce(field, down, across)
+    box = 0, 0, field.shape[1] / across, field.shape[0] / down
+    small = [np.asarray(Image.fromarray(plane).resize((width, height), how, box=box)) for plane in planes]
+    return np.stack(small, axis=-1) if len(field.shape) == 3 else small[0]
+
+
+def _reduce(field: Picture, down: int, across: int) -> Field:
+    """(H, W) or (H, W, C) → (C, H / down, W / across): means of blocks, those at the border cut off."""
+    height, width = field.shape[:2]
+    channels = field.shape[2] if len(field.shape) == 3 else 1
+    planes = np.empty((channels, -(-height // down), -(-width // across)), np.float32)
+
+    def fill(rows: slice) -> None:
+        part = field[rows].reshape(-1, width, channels)
+        inner = slice(rows.start // down, -(-rows.stop // down))
+        if down == across == 1:
+            planes[:, inner] = np.moveaxis(part, 2, 0)
+            return
+        for plane, channel in zip(planes, np.moveaxis(part, 2, 0), strict=True):
+            image = Image.fromarray(np.ascontiguousarray(channel, np.float32))
+            plane[inner] = np.asarray(image.reduce((across, down)))
+
+    for_each_strip(fill, height, width, down)
+    return planes
 
 
 def box_filter(field: Field, radius: int) -> Field:
     """(H, W) or (H, W, C) → the mean over squares of 2 · radius + 1 pixels, cut off at the border."""
-    for axis in range(2):
-        field = _means_along(field, radius, axis)
-    return field
+    height, width, *channels = field.shape
+    down = _average_lines(field.reshape(1, height, -1), radius)
+    return _average_lines(down.reshape(height, width, *channels or (1,)), radius).reshape(field.shape)
 
 
 def approximate_gaussian_blur(field: Field, sigma: float) -> Field:
@@ -78,26 +104,28 @@ def guided_filter(guide: Field, field: Field, radius: int, least: float) -> Fiel
 
 
 class Upsampled:
-    """A small field (h, w, C) upsampled linearly to (height, width), computed strip by strip on demand."""
+    """Small fields (C, h, w) upsampled linearly to (height, width), computed part by part on demand."""
 
-    def __init__(self, field: Field, height: int, width: int) -> None:
-        self._field = field
-        self._low, self._share = _find_neighbours(field.shape[0], height)
-        self._left, self._across = _find_neighbours(field.shape[1], width)
+    def __init__(self, fields: Field, height: int, width: int) -> None:
+        self._fields = np.ascontiguousarray(fields)
+        self._top, self._down = _find_neighbours(fields.shape[1], height)
+        self._left, self._across = _find_neighbours(fields.shape[2], width)
 
-    def rows(self, rows: slice, columns: slice = slice(None)) -> Field:
-        """(rows, columns, C) of the large field."""
-        lines = _interpolate(self._field, self._low[rows], self._share[rows])
-        across = _interpolate(lines.swapaxes(0, 1), self._left[columns], self._across[columns])
-        return across.swapaxes(0, 1)
+    def read(self, rows: slice, columns: slice = slice(None)) -> Field:
+        """(C, rows, columns) of the large fields."""
+        top = self._top[rows]
+        lines = self._fields[:, top[0] : top[-1] + 2]
+        # First along the rows, of which there are few.
+        wide = _interpolate(lines, self._left[columns], self._across[columns], 2)
+        return _interpolate(wide, top - top[0], self._down[rows, None], 1)
 
 
-def _interpolate(lines: Field, low: NDArray[np.intp], share: Field) -> Field:
-    """(n, …) → (m, …): linear interpolation, by `share` of the way from each line at `low` to the next."""
-    high = np.minimum(low + 1, len(lines) - 1)
-    found: Field = lines[high] - lines[low]
-    found *= share.reshape(-1, *[1] * (lines.ndim - 1))
-    found += lines[low]
+def _interpolate(lines: Field, low: NDArray[np.intp], share: Field, axis: int) -> Field:
+    """Linear interpolation along an axis, by `share` of the way from each place at `low` to the next."""
+    last = lines.take([-1], axis)
+    found = np.diff(lines, axis=axis, append=last).take(low, axis)
+    found *= share
+    found += lines.take(low, axis)
     return found
 
 
@@ -108,25 +136,26 @@ def _find_neighbours(before: int, after: int) -> tuple[NDArray[np.intp], Field]:
     return low, (centres - low).astype(np.float32)
 
 
-def _means_along(field: Field, radius: int, axis: int) -> Field:
-    count = field.shape[axis]
+def _average_lines(lines: Field, radius: int) -> Field:
+    """(M, N, C) → (M, N, C): the means of the values at most `radius` away along the second axis."""
+    many, count, step = lines.shape
     radius = min(radius, count)
-    moved = np.moveaxis(field, axis, 0)
-    counts = _count_neighbours(count, radius).reshape(-1, *[1] * (moved.ndim - 1))
     if radius <= _FEW:
-        padded = np.zeros((count + 2 * radius, *moved.shape[1:]), np.float32)
-        padded[radius : radius + count] = moved
-        means = padded[:count].copy()
-        for start in range(1, 2 * radius + 1):
-            means += padded[start : start + count]
+        # Shifted views of whole lines: long runs of memory, whichever axis of the picture they are.
+        padded = np.zeros((many, (count + 2 * radius) * step), np.float32)
+        padded[:, radius * step : (radius + count) * step] = lines.reshape(many, -1)
+        means = padded[:, : count * step].copy()
+        for start in range(step, (2 * radius + 1) * step, step):
+            means += padded[:, start : start + count * step]
+        means = means.reshape(lines.shape)
     else:
         # In float64: a running sum in float32 would lose small values.
-        sums = np.zeros((count + 2 * radius + 1, *moved.shape[1:]))
-        np.cumsum(moved, axis=0, dtype=np.float64, out=sums[radius + 1 : radius + 1 + count])
-        sums[radius + 1 + count :] = sums[radius + count]
-        means = (sums[2 * radius + 1 :] - sums[:count]).astype(np.float32)
-    means /= counts
-    return np.moveaxis(means, 0, axis)
+        sums = np.zeros((many, count + 2 * radius + 1, step))
+        np.cumsum(lines, axis=1, dtype=np.float64, out=sums[:, radius + 1 : radius + 1 + count])
+        sums[:, radius + 1 + count :] = sums[:, radius + count, None]
+        means = (sums[:, 2 * radius + 1 :] - sums[:, :count]).astype(np.float32)
+    averages: Field = np.divide(means, _count_neighbours(count, radius)[:, None], out=means)
+    return averages
 
 
 def _count_neighbours(count: int, radius: int) -> Field:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from deshadow.image.strips import Picture
 from deshadow.photo import Photo, encode_photo, read_image, read_photo, to_pil
 from deshadow.photo.profile import open_profile
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     import torch
 
 Floats = NDArray[np.float32]
-Change = tuple[Floats, Floats]
+Change = tuple[Picture, Floats]
 """A result (H, W, 3), sRGB in [0, 1], and its weight (H, W), 0 where the picture does not change."""
 
 _KINDS = "a path, bytes, a Pillow image, a numpy array or a torch tensor"
@@ -31,7 +32,7 @@ _KINDS = "a path, bytes, a Pillow image, a numpy array or a torch tensor"
 class OpenedImage:
     """A picture of any type, or a batch of pictures."""
 
-    pictures: tuple[Floats, ...]
+    pictures: tuple[Picture, ...]
     """Each (H, W, 3), sRGB in [0, 1], as displayed."""
     finish: Callable[[Sequence[Change | None]], Any]
     """Applies one change to each picture (None changes nothing), and returns the type that was opened."""
@@ -43,7 +44,7 @@ def open_picture(image: Any) -> OpenedImage:
         return _open_bytes(bytes(image))
     if isinstance(image, str | Path):
         photo = read_photo(Path(image))
-        return OpenedImage((photo.pixels,), lambda changes: to_pil(_composite(photo, changes[0])))
+        return OpenedImage((photo.picture,), lambda changes: to_pil(_composite(photo, changes[0])))
     if isinstance(image, Image.Image):
         return _open_image(image)
     if isinstance(image, np.ndarray):
@@ -81,7 +82,7 @@ def open_mask(mask: Any, pictures: int = 1, name: str = "the mask") -> tuple[NDA
 
 
 def change_image(
-    image: Any, mask: Any, change: Callable[[Floats, NDArray[Any] | None], Change | None]
+    image: Any, mask: Any, change: Callable[[Picture, NDArray[Any] | None], Change | None]
 ) -> Any:
     """The image after `change` was called with each of its pictures and their masks; of the same type."""
     opened = open_picture(image)
@@ -110,7 +111,7 @@ def _open_bytes(data: bytes) -> OpenedImage:
     def finish(changes: Sequence[Change | None]) -> bytes:
         return data if changes[0] is None else encode_photo(photo.composite(*changes[0]))
 
-    return OpenedImage((photo.pixels,), finish)
+    return OpenedImage((photo.picture,), finish)
 
 
 def _open_image(image: Image.Image) -> OpenedImage:
@@ -123,10 +124,10 @@ def _open_image(image: Image.Image) -> OpenedImage:
             result.info.pop("transparency", None)  # it is in the alpha now
         return result
 
-    return OpenedImage((photo.pixels,), finish)
+    return OpenedImage((photo.picture,), finish)
 
 
-def _open_array(array: NDArray[Any]) -> tuple[Floats, Callable[[Change | None], NDArray[Any]]]:
+def _open_array(array: NDArray[Any]) -> tuple[Picture, Callable[[Change | None], NDArray[Any]]]:
     """(H, W) or (H, W, 1 to 4): integers, or floats from 0 to 1."""
     _check_array(array)
     values = array[..., None] if array.ndim == 2 else array
@@ -140,7 +141,7 @@ def _open_array(array: NDArray[Any]) -> tuple[Floats, Callable[[Change | None], 
             result[..., :colours] = _composite(photo, change).codes
             return result.reshape(array.shape)
 
-        return photo.pixels, finish
+        return photo.picture, finish
     profile = open_profile(b"", colours)
     own = values[..., :colours].astype(np.float32).reshape(-1, colours)
     seen = profile.to_srgb(own).clip(0, 1)
@@ -149,7 +150,7 @@ def _open_array(array: NDArray[Any]) -> tuple[Floats, Callable[[Change | None], 
         result = values.copy()
         if change is None:
             return result.reshape(array.shape)
-        new, weight = change
+        new, weight = np.asarray(change[0], np.float32), change[1]
         touched = weight.reshape(-1) > 0
         move = np.subtract(
             profile.from_srgb(new.reshape(-1, 3)[touched].clip(0, 1), own[touched]),

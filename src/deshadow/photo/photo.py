@@ -1,6 +1,5 @@
 """A photo: the code values of its file, its metadata, and the sRGB pixels that networks see."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -8,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deshadow.image.strips import ComputedPicture, Picture, find_span, for_each_strip
 from deshadow.photo.profile import PLAIN, Profile, open_profile
 
 Codes = NDArray[Any]
 """uint8 or uint16."""
 Floats = NDArray[np.float32]
-_BLOCK = 1 << 16  # pixels processed at once, so that intermediate arrays stay in the processor's cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +74,22 @@ class Photo:
         """The code value of white: 255 or 65535."""
         return int(np.iinfo(self.codes.dtype).max)
 
+    @property
+    def picture(self) -> ComputedPicture:
+        """(H, W, 3) sRGB in [0, 1]: what the networks see, computed where it is read."""
+
+        def see(rows: slice, columns: slice) -> Floats:
+            codes = self.codes[rows, columns]
+            return self._seen(codes.reshape(-1, codes.shape[2])).reshape(*codes.shape[:2], 3)
+
+        return ComputedPicture((self.height, self.width, 3), see)
+
     @cached_property
     def pixels(self) -> Floats:
-        """(H, W, 3) sRGB in [0, 1]: what the networks see."""
-        pixels = np.empty((self.height, self.width, 3), np.float32)
-        for rows in self._blocks():
-            pixels[rows] = self._seen(self.codes[rows].reshape(-1, self.codes.shape[2])).reshape(
-                -1, self.width, 3
-            )
-        return pixels
+        """(H, W, 3) sRGB in [0, 1]: all of the picture that the networks see."""
+        return np.asarray(self.picture)
 
-    def composite(self, result: Floats, weight: Floats) -> "Photo":
+    def composite(self, result: Picture, weight: Floats) -> "Photo":
         """The photo with a result (H, W, 3), sRGB in [0, 1], over it, mixed by a weight (H, W) in [0, 1].
 
         Where the weight is 0 the code values stay as they are. Elsewhere the change from the photo to the
@@ -98,23 +102,33 @@ class Photo:
                 f"{self.height} × {self.width}"
             )
         codes = self.codes.copy()
-        for rows in self._blocks():
-            touched = weight[rows] > 0
-            if not touched.any():
-                continue
-            part = codes[rows]
-            share = weight[rows][touched].astype(np.float32).clip(0, 1)[:, None]
-            old = part[touched]
-            new = result[rows][touched].astype(np.float32).clip(0, 1)
-            if self._is_plain:  # without a profile the two ways are the identity
-                changed = old + share * (new * self.top - old)
-            else:
-                own, seen = self._unit(old), self._seen(old)
-                profile = self._profile
-                change = np.subtract(profile.from_srgb(new, own), profile.from_srgb(seen, own))
-                changed = old + share * (change * self.top)
-            part[touched] = changed.round().clip(0, self.top).astype(codes.dtype)
+
+        def mix(rows: slice) -> None:
+            columns = find_span(np.any(weight[rows] > 0, axis=0))
+            if columns is None:
+                return
+            part = codes[rows, columns]
+            old = part.reshape(-1, codes.shape[2])
+            new = np.asarray(result[rows, columns], np.float32).reshape(-1, 3).clip(0, 1)
+            share = weight[rows, columns].reshape(-1, 1).astype(np.float32, copy=False).clip(0, 1)
+            part[:] = self._mix(old, new, share).reshape(part.shape)
+
+        for_each_strip(mix, self.height, self.width)
         return replace(self, codes=codes)
+
+    def _mix(self, old: Codes, new: Floats, share: Floats) -> Codes:
+        """(N, C) code values, (N, 3) sRGB and (N, 1) → (N, C): the code values mixed with the new colours."""
+        if self._is_plain:  # without a profile the two ways are the identity
+            changed = old + share * (new * np.float32(self.top) - old)
+        else:
+            touched = share[:, 0] > 0
+            before = old[touched]
+            own, seen = self._unit(before), self._seen(before)
+            profile = self._profile
+            change = np.subtract(profile.from_srgb(new[touched], own), profile.from_srgb(seen, own))
+            changed = old.astype(np.float32)
+            changed[touched] += share[touched] * (change * self.top)
+        return changed.round().clip(0, self.top).astype(old.dtype)
 
     @property
     def _profile(self) -> Profile:
@@ -130,7 +144,3 @@ class Photo:
 
     def _unit(self, codes: Codes) -> Floats:
         return np.divide(codes, self.top, dtype=np.float32)
-
-    def _blocks(self) -> Iterator[slice]:
-        step = max(1, _BLOCK // self.width)
-        return (slice(top, top + step) for top in range(0, self.height, step))

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from deshadow.image.filters import Field
+from deshadow.image.strips import Field
 from deshadow.removal.relighting import Relighting
 
 _ENOUGH = 0.2

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deshadow.image.colour import srgb_to_linear
-from deshadow.image.filters import Field, box_filter
+from deshadow.image.filters import box_filter
 from deshadow.image.morphology import dilate
+from deshadow.image.strips import Field
 from deshadow.removal.relighting import Relighting, log_luminance
 
 _NEAR, _FAR = 3, 10

@@ -3,7 +3,8 @@
 import numpy as np
 
 from deshadow.image.colour import srgb_to_linear
-from deshadow.image.filters import Field, Upsampled, fit_local_lines, fit_within, resize
+from deshadow.image.filters import Upsampled, fit_local_lines, fit_within, resize
+from deshadow.image.strips import Field, Picture, for_each_strip
 from deshadow.removal.parts import blend, split
 from deshadow.removal.relighting import log_luminance
 from deshadow.runtime.backend import Detector
@@ -12,10 +13,9 @@ DETECTOR_SIDE = 512
 """Longer side of the picture that the detector sees at once."""
 _RADIUS = 2
 _FLAT = 0.02
-_STRIP = 1 << 18
 
 
-def detect_shadows(detector: Detector, pixels: Field) -> Field:
+def detect_shadows(detector: Detector, pixels: Picture) -> Field:
     """(H, W, 3) sRGB in [0, 1] → (H, W) in [0, 1]: the probability that each pixel lies in a shadow.
 
     The detector sees the photo downscaled, a long photo part by part. Its result is fitted to the edges of
@@ -28,7 +28,7 @@ def detect_shadows(detector: Detector, pixels: Field) -> Field:
     return found if len(parts) == 1 else found.clip(0, 1)
 
 
-def _detect_at_once(detector: Detector, pixels: Field) -> Field:
+def _detect_at_once(detector: Detector, pixels: Picture) -> Field:
     """(H, W, 3) → (H, W): what the detector finds in a photo or a part of it."""
     height, width = pixels.shape[:2]
     small = resize(pixels, *fit_within((height, width), DETECTOR_SIDE)).clip(0, 1)
@@ -37,11 +37,14 @@ def _detect_at_once(detector: Detector, pixels: Field) -> Field:
     if found.shape == (height, width):
         return found.clip(0, 1)
     fits = fit_local_lines(log_luminance(srgb_to_linear(small)), found, _RADIUS, _FLAT)
-    large = Upsampled(np.stack(fits, axis=-1), height, width)
+    large = Upsampled(np.stack(fits), height, width)
     result = np.empty((height, width), np.float32)
-    step = max(1, _STRIP // width)
-    for top in range(0, height, step):
-        rows = slice(top, min(top + step, height))
-        slope, offset = np.moveaxis(large.rows(rows), -1, 0)
-        result[rows] = (slope * log_luminance(srgb_to_linear(pixels[rows])) + offset).clip(0, 1)
+
+    def fill(rows: slice) -> None:
+        slope, offset = large.read(rows)
+        slope *= log_luminance(srgb_to_linear(pixels[rows]))
+        slope += offset
+        np.clip(slope, 0, 1, out=result[rows])
+
+    for_each_strip(fill, height, width)
     return result

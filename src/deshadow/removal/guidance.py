@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from deshadow.diffusion.arrays import to_numpy
-from deshadow.image.filters import Field
 from deshadow.image.guidance import TITLES, draw_guidance, find_span
 from deshadow.image.sheets import PAPER, Card, draw_sheet
+from deshadow.image.strips import Field
 from deshadow.removal.modes import make_network_input
 from deshadow.removal.options import RemovalOptions
 from deshadow.removal.reach import NETWORK_SIDE

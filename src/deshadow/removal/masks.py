@@ -11,6 +11,7 @@ from deshadow.image import morphology
 from deshadow.image.filters import resize
 from deshadow.image.masks import BEYOND, scale_mask
 from deshadow.image.regions import label
+from deshadow.image.strips import for_each_strip
 from deshadow.removal.parts import fit_parts, measure_extent
 
 Mask = NDArray[np.float32]
@@ -63,7 +64,7 @@ def label_shadows(mask: Mask, threshold: float = 0.5) -> Labels:
     height, width = mask.shape
     inside = mask > threshold
     small = fit_parts((height, width), _LABELLED)
-    reduced = inside if small == mask.shape else resize(inside.astype(np.float32), *small) > 0.25
+    reduced = inside if small == mask.shape else resize(inside, *small) > 0.25
     found = label(reduced)
     sizes = np.bincount(found.ravel())
     sizes[0] = 0
@@ -73,9 +74,7 @@ def label_shadows(mask: Mask, threshold: float = 0.5) -> Labels:
     numbers = np.zeros(len(sizes), np.int32)
     numbers[order] = np.arange(1, len(order) + 1)
     labels = numbers[found]
-    if small != mask.shape:
-        labels = _upscale(labels, height, width)
-    return np.where(inside, labels, np.int32(0))
+    return labels * inside if small == mask.shape else _upscale(labels, inside)
 
 
 def _check(values: NDArray[np.generic]) -> None:
@@ -96,12 +95,17 @@ def _average(values: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(np.ceil(values.mean(axis=2)).astype(np.int64))
 
 
-def _upscale(labels: Labels, height: int, width: int) -> Labels:
-    """Labels at a larger size; a pixel just outside a small shadow takes the number of that shadow."""
+def _upscale(labels: Labels, inside: NDArray[np.bool_]) -> Labels:
+    """Labels at the size of `inside` (H, W); a pixel just outside a small shadow takes its number."""
     grown = morphology.dilate(labels.astype(np.float32), 1).astype(np.int32)
     grown = np.where(labels > 0, labels, grown)
-    rows, columns = (
-        np.arange(size) * before // size for before, size in zip(labels.shape, (height, width), strict=True)
+    down, across = (
+        np.arange(size) * before // size for before, size in zip(labels.shape, inside.shape, strict=True)
     )
-    large: Labels = grown[rows[:, None], columns]
+    large = np.empty(inside.shape, np.int32)
+
+    def fill(rows: slice) -> None:
+        np.multiply(grown[down[rows]].take(across, axis=1), inside[rows], out=large[rows])
+
+    for_each_strip(fill, *inside.shape)
     return large

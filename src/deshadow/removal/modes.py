@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deshadow.diffusion.sampling import sample
-from deshadow.image.filters import Field, fit_within
+from deshadow.image.filters import fit_within
+from deshadow.image.strips import Field, Picture, for_each_strip
 from deshadow.removal import reach, windows
 from deshadow.removal.agreement import PartLight, agree
 from deshadow.removal.balance import balance_colour
@@ -49,12 +50,12 @@ class EndEarlyError(Exception):
 
 def quick(
     backend: Backend,
-    pixels: Field,
+    pixels: Picture,
     selection: Selection,
     weight: Field,
     options: RemovalOptions,
     advance: Callable[[float], None] = lambda _: None,
-) -> Field:
+) -> Picture:
     """(H, W, 3): the photo relit by what the network makes of it, downscaled; a long photo in parts.
 
     `advance` is called after each part with the share of the parts that is done.
@@ -72,15 +73,15 @@ def quick(
         lit = (weight[place] == 0) if own.protected is None else (weight[place] == 0) & ~own.protected
         lights.append(PartLight(along.start, along.stop, found, log_gain, inside, float(lit.mean())))
         advance(done / len(relit))
-    result = pixels.astype(np.float32, copy=True)
+    result = np.array(pixels, np.float32)
     for part, light in zip(relit, agree(lights, axis), strict=True):
         before = pixels[part.place]
-        add_change(result, part, light.apply(before, weight[part.place]) - before)
+        add_change(result, part, np.asarray(light.apply(before, weight[part.place])) - before)
     return result
 
 
 def _fit_light(
-    backend: Backend, pixels: Field, selection: Selection, weight: Field, options: RemovalOptions
+    backend: Backend, pixels: Picture, selection: Selection, weight: Field, options: RemovalOptions
 ) -> tuple[Relighting, Field, NDArray[np.bool_]]:
     """The relighting of a photo or a part of it, by what the network makes of it, downscaled.
 
@@ -104,7 +105,7 @@ def _fit_light(
     return balanced, balanced.measure_gain(shadow), inside > 0.5
 
 
-def make_network_input(pixels: Field, selection: Selection, dilate: int) -> tuple[Field, Field, Field]:
+def make_network_input(pixels: Picture, selection: Selection, dilate: int) -> tuple[Field, Field, Field]:
     """A whole photo (H, W, 3) for the network, downscaled to (h, w, 3).
 
     Returns the small photo in [0, 1], the same as (1, 3, h, w) in [-1, 1], and the dilated mask (1, 1, h, w).
@@ -117,13 +118,13 @@ def make_network_input(pixels: Field, selection: Selection, dilate: int) -> tupl
 
 def removal(
     backend: Backend,
-    pixels: Field,
+    pixels: Picture,
     selection: Selection,
     weight: Field,
-    relit: Field,
+    relit: Picture,
     options: RemovalOptions,
     report: Report,
-) -> Field:
+) -> Picture:
     """(H, W, 3): the result of Quick, refined by windows over the shadow that each start from it."""
     parts = split(*weight.shape)
     seen = [
@@ -132,7 +133,7 @@ def removal(
     places = [windows.lay_out(each) for each in seen]
     total, done = sum(map(len, places)), 0
 
-    def show(result: Field) -> Field:
+    def show(result: Picture) -> Field:
         return composite(pixels, apply_strength(pixels, result, options.strength), weight)
 
     try:
@@ -143,19 +144,21 @@ def removal(
     for part, own_seen, own_places in zip(parts, seen, places, strict=True):
         place, so_far = part.place, result
 
-        def finish(refined: Field, part: Part = part, so_far: Field = so_far) -> Field:
+        def finish(refined: Picture, part: Part = part, so_far: Picture = so_far) -> Picture:
             if len(parts) == 1:
                 return refined
-            blended = so_far.copy()
-            add_change(blended, part, refined - relit[part.place])
+            blended = np.array(so_far)
+            add_change(blended, part, np.asarray(refined) - relit[part.place])
             return blended
 
         own = (pixels[place], selection.crop(place), weight[place], relit[place])
-        state: Callable[[], Field] | None = None
+        state: Callable[[], Picture] | None = None
         for state in _refine(backend, *own, own_seen, own_places, options):
             done += 1
 
-            def preview(state: Callable[[], Field] = state, finish: Callable[..., Field] = finish) -> Field:
+            def preview(
+                state: Callable[[], Picture] = state, finish: Callable[..., Picture] = finish
+            ) -> Field:
                 return show(finish(state()))
 
             try:
@@ -169,14 +172,14 @@ def removal(
 
 def _refine(
     backend: Backend,
-    pixels: Field,
+    pixels: Picture,
     selection: Selection,
     weight: Field,
-    relit: Field,
+    relit: Picture,
     seen: Field,
     places: list[windows.Window],
     options: RemovalOptions,
-) -> Iterator[Callable[[], Field]]:
+) -> Iterator[Callable[[], Picture]]:
     """Refine a photo or a part of it by windows; yields functions that return it, (H, W, 3), as it is so far.
 
     `seen` (h, w) is the weight at the size of the picture in which the windows are placed.
@@ -197,15 +200,20 @@ def _refine(
     )
     for state in states:
 
-        def carry_over(state: Callable[[], Field] = state) -> Field:
+        def carry_over(state: Callable[[], Field] = state) -> Picture:
             return Relighting.fit(start, state(), seen).apply(relit, weight)
 
         yield carry_over
 
 
-def composite(pixels: Field, result: Field, weight: Field) -> Field:
+def composite(pixels: Picture, result: Picture, weight: Field) -> Field:
     """(H, W, 3), (H, W, 3), (H, W) → the result over the picture; where the weight is 0, the picture."""
-    mixed = pixels.astype(np.float32, copy=True)
-    touched = weight > 0
-    mixed[touched] += weight[touched][:, None] * (result[touched] - mixed[touched])
+    mixed = np.empty(pixels.shape, np.float32)
+
+    def mix(rows: slice) -> None:
+        mixed[rows] = pixels[rows]
+        if weight[rows].any():
+            mixed[rows] += weight[rows, :, None] * (result[rows] - mixed[rows])
+
+    for_each_strip(mix, *weight.shape)
     return mixed

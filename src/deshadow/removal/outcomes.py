@@ -1,6 +1,7 @@
 """What happened to each photo of a batch, for messages and for the report."""
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deshadow import __version__
+from deshadow.image.strips import for_each_strip
 from deshadow.photo import Photo, read_photo
 from deshadow.photo.formats import FORMATS
 from deshadow.removal.options import RemovalOptions
@@ -56,18 +58,21 @@ def measure_compression_loss(
     again = read_photo(encoded)
     if again.codes.shape != photo.codes.shape:  # grey or CMYK was converted
         return None
-    scale = np.float32(255 / photo.top)
-    outside = weight == 0
-    if not outside.any():
+    scales = [np.float32(255 / each.top) for each in (photo, again)]
+    strips: list[tuple[int, float, float]] = []
+
+    def compare(rows: slice) -> None:
+        outside = weight[rows] == 0
+        before, after = (each.codes[rows] * scale for each, scale in zip((photo, again), scales, strict=True))
+        difference = np.abs(before - after) * outside[..., None]
+        total = float(difference.sum(dtype=np.float64))
+        strips.append((int(outside.sum()), total, float(difference.max())))
+
+    for_each_strip(compare, photo.height, photo.width)
+    counts, totals, largest = zip(*strips, strict=True)
+    if not sum(counts):
         return None
-    total, most = 0.0, 0.0
-    for rows in np.array_split(np.arange(photo.height), max(1, photo.codes.size >> 20)):
-        part = slice(rows[0], rows[-1] + 1)
-        before, after = photo.codes[part][outside[part]], again.codes[part][outside[part]]
-        difference = np.abs(before * scale - after * np.float32(255 / again.top))
-        total += float(difference.sum(dtype=np.float64))
-        most = max(most, float(difference.max(initial=0)))
-    return CompressionLoss(total / (int(outside.sum()) * photo.codes.shape[2]), most)
+    return CompressionLoss(math.fsum(totals) / (sum(counts) * photo.codes.shape[2]), max(largest))
 
 
 def format_report(outcomes: Sequence[Outcome], options: RemovalOptions) -> str:

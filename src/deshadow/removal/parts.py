@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deshadow.image.filters import Field
+from deshadow.image.strips import Field
 
 LONGEST = 2.0
 """Longer side of a part, in shorter sides; photos up to this shape are processed whole."""

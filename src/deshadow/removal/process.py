@@ -89,7 +89,7 @@ def process_photo(
         mask = None if task.mask is None else open_mask(files.read(task.mask), name=str(task.mask))[0]
     selection = None
     if mask is not None or request.variants > 1:  # otherwise selected while the networks are opened
-        selection = remover.select(photo.pixels, mask, options)
+        selection = remover.select(photo.picture, mask, options)
     kind = format_of(task.output) if task.output else written_format(photo)
     known = Outcome(task.name, "done", (), "", photo.width, photo.height, photo.format, notes=photo.notes)
     views: list[tuple[str, Image.Image]] = []
@@ -100,13 +100,13 @@ def process_photo(
         def progress(now: Progress, number: int = number) -> None:
             report((number + now.share) / request.variants)
 
-        found = remover.relight(photo.pixels, selection, seeded, progress)
+        found = remover.relight(photo.picture, selection, seeded, progress)
         if found is None:
             copy = data if kind == photo.format else encode_photo(photo, kind, request.quality)
             place = _write(files, task.output, copy)
             state: PhotoState = "no shadow" if mask is None or options.exclude else "empty mask"
             return replace(known, state=state, outputs=(place,), seconds=time.monotonic() - began)
-        result = photo.composite(found.pixels, found.weight)
+        result = photo.composite(found.relit, found.weight)
         encoded = encode_photo(result, kind, request.quality)
         place = _write(files, task.output if request.variants == 1 else variant_path(task, number), encoded)
         written.append(place)

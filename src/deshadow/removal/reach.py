@@ -5,7 +5,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from deshadow.image import morphology
-from deshadow.image.filters import Field, box_filter, resize
+from deshadow.image.filters import Upsampled, box_filter, resize
+from deshadow.image.strips import Field, for_each_strip
 from deshadow.removal.masks import Mask
 from deshadow.removal.parts import fit_parts
 from deshadow.removal.selection import Selection
@@ -32,15 +33,20 @@ def weigh(selection: Selection, dilate: int, feather: float) -> Field:
         # Half of a square that is centred on a straight border lies inside: there the fading begins.
         share = (2 * box_filter(wide, radius)).clip(0, 1)
         wide = np.maximum(wide, share * share * (3 - 2 * share))
-    if small == (height, width):
-        weight = wide
-    elif dilate or radius:
-        weight = resize(wide, height, width, Image.Resampling.BILINEAR).copy()
-        np.maximum(weight, selection.mask, out=weight)
-    else:
-        weight = selection.mask
-    if selection.protected is not None:
-        weight = np.where(selection.protected, np.float32(0), weight)
+    is_small, large = small == (height, width), Upsampled(wide[None], height, width)
+    weight = np.empty((height, width), np.float32)
+
+    def fill(rows: slice) -> None:
+        if is_small:
+            weight[rows] = wide[rows]
+        elif dilate or radius:
+            np.maximum(large.read(rows)[0], selection.mask[rows], out=weight[rows])
+        else:
+            weight[rows] = selection.mask[rows]
+        if selection.protected is not None:
+            weight[rows][selection.protected[rows]] = 0
+
+    for_each_strip(fill, height, width)
     return weight
 
 
@@ -59,7 +65,7 @@ def downscale_protected(selection: Selection, height: int, width: int) -> NDArra
     """(height, width): what is protected, at the size that the network sees."""
     if selection.protected is None:
         return None
-    share = resize(selection.protected.astype(np.float32), height, width, Image.Resampling.BOX)
+    share = resize(selection.protected, height, width, Image.Resampling.BOX)
     protected: NDArray[np.bool_] = share > 0.5
     return protected
 

@@ -11,14 +11,8 @@ from typing import Self
 import numpy as np
 
 from deshadow.image.colour import LUMINANCE, linear_to_srgb, srgb_to_linear
-from deshadow.image.filters import (
-    Field,
-    Upsampled,
-    approximate_gaussian_blur,
-    box_filter,
-    guided_filter,
-    resize,
-)
+from deshadow.image.filters import Upsampled, approximate_gaussian_blur, box_filter, guided_filter, resize
+from deshadow.image.strips import ComputedPicture, Field, Picture
 
 _RADIUS = 3
 """Radius of the local fits, in pixels of the small picture."""
@@ -40,8 +34,6 @@ _LACKING = 0.8
 """Share of the missing texture that is attributed to the network's blur, not to the light."""
 _RELIEF = 0.04
 """Largest contrast that a surface gains with the light, as a share of the photo's own contrast."""
-_STRIP = 1 << 18
-"""Pixels that are relit at a time, so that a large photo needs little more memory than a small one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,28 +69,28 @@ class Relighting:
         """(h, w, 3): the logarithm of the gain at each pixel of the small picture, sRGB in [0, 1]."""
         return self.slope * log_luminance(srgb_to_linear(shadow))[..., None] + self.level
 
-    def apply(self, pixels: Field, weight: Field) -> Field:
-        """(H, W, 3) sRGB in [0, 1], (H, W) → (H, W, 3): the photo relit; where the weight is 0, as it was."""
-        height, width = weight.shape
-        rows, columns = np.flatnonzero(weight.any(axis=1)), np.flatnonzero(weight.any(axis=0))
-        result = pixels.astype(np.float32, copy=True)
-        if not len(rows):
-            return result
-        across = slice(int(columns[0]), int(columns[-1]) + 1)
-        fields = (self.slope, self.level, self.lift)
-        large = Upsampled(np.concatenate(fields, axis=2), height, width)
-        step = max(1, _STRIP // (across.stop - across.start))
-        for top in range(int(rows[0]), int(rows[-1]) + 1, step):
-            strip = slice(top, min(top + step, int(rows[-1]) + 1))
-            touched = weight[strip, across] > 0
+    def apply(self, picture: Picture, weight: Field) -> ComputedPicture:
+        """(H, W, 3), (H, W) → the picture relit, where it is read; where the weight is 0, as it was."""
+        fields = np.concatenate([self.slope, self.level, self.lift], axis=2)
+        large = Upsampled(np.moveaxis(fields, 2, 0), *weight.shape)
+
+        def relight(rows: slice, columns: slice) -> Field:
+            before = np.asarray(picture[rows, columns], np.float32)
+            touched = weight[rows, columns] > 0
             if not touched.any():
-                continue
-            slope, level, lift = np.split(large.rows(strip, across)[touched], 3, axis=1)
-            before = srgb_to_linear(result[strip, across][touched])
-            guide = log_luminance(before)[:, None]
-            after = before * np.exp((slope * guide + level).clip(-1, _MOST)) + lift
-            result[strip, across][touched] = linear_to_srgb(after.astype(np.float32, copy=False))
-        return result
+                return before
+            gain, level, lift = np.split(large.read(rows, columns), 3)
+            light = srgb_to_linear(np.ascontiguousarray(np.moveaxis(before, 2, 0)))
+            gain *= log_luminance(np.moveaxis(light, 0, 2))
+            gain += level
+            np.exp(gain.clip(-1, np.float32(_MOST), out=gain), out=gain)
+            light *= gain
+            light += lift
+            relit: Field = np.moveaxis(linear_to_srgb(light), 0, 2).copy()
+            np.copyto(relit, before, where=~touched[..., None])
+            return relit
+
+        return ComputedPicture(picture.shape, relight)
 
 
 def estimate_gain(before: Field, after: Field, weight: Field) -> Field:
@@ -149,28 +141,32 @@ def suppress_texture(rest: Field, lit: Field) -> Field:
     return kept
 
 
-def apply_strength(pixels: Field, relit: Field, strength: float) -> Field:
-    """(H, W, 3) twice, sRGB in [0, 1] → (H, W, 3): the photo with a share of the restored light."""
+def apply_strength(picture: Picture, relit: Picture, strength: float) -> Picture:
+    """(H, W, 3) twice, sRGB in [0, 1] → the picture with a share of the restored light, where it is read."""
     if strength == 1:
         return relit
-    result = pixels.astype(np.float32, copy=True)
-    if not strength:
-        return result
-    step = max(1, _STRIP // pixels.shape[1])
-    for top in range(0, len(pixels), step):
-        strip = slice(top, top + step)
-        touched = (relit[strip] != pixels[strip]).any(axis=2)
-        before, after = (srgb_to_linear(field[strip][touched]) for field in (pixels, relit))
-        result[strip][touched] = linear_to_srgb(before + np.float32(strength) * (after - before))
-    return result
+
+    def mix(rows: slice, columns: slice) -> Field:
+        before, after = (np.asarray(each[rows, columns], np.float32) for each in (picture, relit))
+        changed = before != after
+        if not strength or not changed.any():
+            return before
+        light, more = srgb_to_linear(before), srgb_to_linear(after)
+        mixed: Field = np.where(
+            changed, linear_to_srgb(light + np.float32(strength) * (more - light)), before
+        )
+        return mixed
+
+    return ComputedPicture(picture.shape, mix)
 
 
 def log_luminance(light: Field) -> Field:
     """(…, 3) linear light → (…): the logarithm of the luminance plus a little, so that black is finite."""
-    brightness: Field = np.log(light @ np.asarray(LUMINANCE, np.float32) + np.float32(_DARK))
+    red, green, blue = (np.float32(share) * light[..., place] for place, share in enumerate(LUMINANCE))
+    brightness: Field = np.log(red + green + blue + np.float32(_DARK))
     return brightness
 
 
-def downscale(field: Field, height: int, width: int) -> Field:
+def downscale(field: Picture, height: int, width: int) -> Field:
     """(H, W) or (H, W, C) in [0, 1] → the same at (height, width), kept in [0, 1]."""
     return resize(field, height, width).clip(0, 1)

@@ -8,9 +8,10 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
-from deshadow.image.filters import Field
+from deshadow.image.strips import Field, Picture
 from deshadow.photo import inputs
 from deshadow.removal import detect, masks
 from deshadow.removal.masks import Labels
@@ -22,6 +23,7 @@ from deshadow.removal.selection import Selection, select, select_painted
 from deshadow.runtime.backend import Backend, Detector
 from deshadow.runtime.choice import Runtime
 from deshadow.runtime.open import open_backend, open_detector
+from deshadow.system.memory import release_freed_memory
 
 Image = TypeVar("Image")
 
@@ -30,7 +32,7 @@ Image = TypeVar("Image")
 class RemovalResult:
     """A photo without the selected shadows, and where it differs from the photo."""
 
-    pixels: Field
+    relit: Picture
     """(H, W, 3) sRGB in [0, 1]: the photo without the shadow, to be composited over it by the weight."""
     weight: Field
     """(H, W) in [0, 1]; where it is 0, the photo does not change."""
@@ -39,9 +41,14 @@ class RemovalResult:
     found: int = 0
     """Number of shadows that were found, whether selected or not."""
 
-    def composite(self, pixels: Field) -> Field:
+    @property
+    def pixels(self) -> Field:
+        """(H, W, 3) sRGB in [0, 1]: the photo without the shadow, as an array."""
+        return np.asarray(self.relit, np.float32)
+
+    def composite(self, pixels: Picture) -> Field:
         """(H, W, 3) → the result over the photo; where the weight is 0, the photo's own values."""
-        return composite(pixels, self.pixels, self.weight)
+        return composite(pixels, self.relit, self.weight)
 
 
 class WeightsError(ValueError):
@@ -88,17 +95,17 @@ class Remover:
                 self._detector = open_detector(self._detector, self._device, self._threads, self._runtime)
             return self._detector
 
-    def detect(self, pixels: Field) -> Field:
+    def detect(self, pixels: Picture) -> Field:
         """(H, W, 3) sRGB in [0, 1] → (H, W) in [0, 1]: the probability that a pixel lies in a shadow."""
         return detect.detect_shadows(self.detector, pixels)
 
-    def find_shadows(self, pixels: Field, threshold: float = 0.5) -> Labels:
+    def find_shadows(self, pixels: Picture, threshold: float = 0.5) -> Labels:
         """(H, W, 3) sRGB in [0, 1] → (H, W): 0 outside shadows, 1, 2, … in each, from the largest."""
         return masks.label_shadows(self.detect(pixels), threshold)
 
     def select(
         self,
-        pixels: Field,
+        pixels: Picture,
         mask: NDArray[Any] | None = None,
         options: RemovalOptions = RemovalOptions(),  # noqa: B008 (immutable)
     ) -> Selection:
@@ -119,7 +126,7 @@ class Remover:
 
     def relight(
         self,
-        pixels: Field,
+        pixels: Picture,
         selection: Selection | None = None,
         options: RemovalOptions = RemovalOptions(),  # noqa: B008 (immutable)
         progress: Report | None = None,
@@ -130,7 +137,7 @@ class Remover:
         `at`, `instance`, `exclude`, `invert_mask` and `threshold` have no effect on it. An exception that
         `progress` raises ends the work; an `EndEarlyError` between two windows keeps what is done.
         """
-        if pixels.ndim != 3 or pixels.shape[2] != 3 or 0 in pixels.shape:
+        if len(pixels.shape) != 3 or pixels.shape[2] != 3 or 0 in pixels.shape:
             raise ValueError(f"a picture is (height, width, 3), not {pixels.shape}")
         if selection is not None and selection.mask.shape != pixels.shape[:2]:
             raise ValueError(
@@ -145,6 +152,7 @@ class Remover:
             if selecting is not None:
                 selection = selecting.result()
         assert selection is not None
+        release_freed_memory()  # of detection, and of opening the networks, before they need the most
         weight = weigh(selection, options.dilate, options.feather)
         if not selection.mask.any() or not weight.any():
             return None
@@ -170,10 +178,10 @@ class Remover:
         """
         parsed = parse_options(options)
 
-        def change(pixels: Field, own: NDArray[Any] | None) -> inputs.Change | None:
+        def change(pixels: Picture, own: NDArray[Any] | None) -> inputs.Change | None:
             selection = None if own is None else self.select(pixels, own, parsed)
             found = self.relight(pixels, selection, parsed)
-            return None if found is None else (found.pixels, found.weight)
+            return None if found is None else (found.relit, found.weight)
 
         result: Image = inputs.change_image(image, mask, change)
         return result

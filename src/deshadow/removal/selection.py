@@ -62,7 +62,9 @@ def select(
     for number in (*instances, *exclude):
         _check_number(number, count)
     wanted = {*instances, *(shadow_at(labels, x, y) for x, y in at)} or set(range(1, count + 1))
-    selected = np.isin(labels, sorted(wanted - set(exclude)))
+    chosen = np.zeros(count + 1, np.bool_)
+    chosen[list(wanted - set(exclude))] = True
+    selected = chosen[labels]
     soft = selected.astype(np.float32) if mask is None else np.where(selected, mask, np.float32(0))
     return Selection(soft, _protect((labels > 0) & ~selected), count)
 

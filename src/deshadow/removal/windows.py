@@ -7,7 +7,8 @@ import numpy as np
 
 from deshadow.diffusion.arrays import FloatArray
 from deshadow.diffusion.sampling import Sampler, sample
-from deshadow.image.filters import Field, approximate_gaussian_blur
+from deshadow.image.filters import approximate_gaussian_blur
+from deshadow.image.strips import Field
 from deshadow.runtime.backend import Backend, condition
 
 WINDOW_SIDE = 256
