@@ -1,6 +1,8 @@
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path, PurePath
+from threading import Event
 from typing import Any, Literal
 
 import numpy as np
@@ -14,11 +16,15 @@ from deshadow.diffusion.arrays import Array
 from deshadow.image.colour import srgb_to_lab
 from deshadow.metrics.scores import gradient_energy, lab_difference
 from deshadow.removal import crop, windows
+from deshadow.removal import remover as remover_module
 from deshadow.removal.modes import EndEarlyError, Progress
 from deshadow.removal.options import RemovalOptions, parse_options
+from deshadow.removal.process import LocalFiles, PhotoRequest, try_photo
 from deshadow.removal.reach import NETWORK_SIDE
 from deshadow.removal.remover import Remover
 from deshadow.removal.selection import Selection
+from deshadow.removal.tasks import PhotoTask
+from deshadow.runtime.open import open_backend
 
 LEFT = (0.25, 0.28, 0.34)
 MODES: tuple[Literal["quick", "removal"], ...] = ("quick", "removal")
@@ -238,3 +244,28 @@ def test_missing_weights_say_what_to_do() -> None:
 def test_the_package_is_imported_without_numpy() -> None:
     program = "import sys, deshadow; assert 'numpy' not in sys.modules; deshadow.remove, deshadow.Remover"
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_networks_are_opened_while_the_photo_is_read(
+    exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = Event()
+
+    def open_and_tell(*given: Any) -> Any:
+        try:
+            return open_backend(*given)
+        finally:
+            opened.set()
+
+    class SlowFiles(LocalFiles):
+        def read(self, path: PurePath | None) -> bytes:
+            assert opened.wait(60)
+            return super().read(path)
+
+    monkeypatch.setattr(remover_module, "open_backend", open_and_tell)
+    photo = tmp_path / "photo.png"
+    Image.fromarray((plain() * 255).astype(np.uint8)).save(photo)
+    task = PhotoTask(photo, tmp_path / "result.png")
+    shared = Remover(exported, DarkIsShadow())  # type: ignore[arg-type]
+    outcome = try_photo(task, PhotoRequest(), RemovalOptions(), shared, SlowFiles(), lambda _: None)
+    assert outcome.state == "done", outcome.error

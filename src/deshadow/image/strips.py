@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -36,6 +36,8 @@ class ComputedPicture:
     shape: tuple[int, ...]
     compute: Callable[[slice, slice], Field]
     """Returns the part (h, w, 3) at rows and columns, whose ends are given."""
+    downscaled: dict[tuple[int, int], Field] = field(default_factory=dict, repr=False, compare=False)
+    """The picture at smaller sizes, as far as they are known: detection and Quick see the same one."""
 
     def __getitem__(self, place: slice | tuple[slice, slice]) -> Field:
         rows, columns = place if isinstance(place, tuple) else (place, slice(None))

@@ -3,10 +3,10 @@
 import numpy as np
 
 from deshadow.image.colour import srgb_to_linear
-from deshadow.image.filters import Upsampled, fit_local_lines, fit_within, resize
+from deshadow.image.filters import Upsampled, fit_local_lines, fit_within
 from deshadow.image.strips import Field, Picture, for_each_strip
 from deshadow.removal.parts import blend, split
-from deshadow.removal.relighting import log_luminance
+from deshadow.removal.relighting import downscale, log_luminance
 from deshadow.runtime.backend import Detector
 
 DETECTOR_SIDE = 512
@@ -31,7 +31,7 @@ def detect_shadows(detector: Detector, pixels: Picture) -> Field:
 def _detect_at_once(detector: Detector, pixels: Picture) -> Field:
     """(H, W, 3) → (H, W): what the detector finds in a photo or a part of it."""
     height, width = pixels.shape[:2]
-    small = resize(pixels, *fit_within((height, width), DETECTOR_SIDE)).clip(0, 1)
+    small = downscale(pixels, *fit_within((height, width), DETECTOR_SIDE))
     seen = np.ascontiguousarray(small.transpose(2, 0, 1)[None] * 2 - 1, np.float32)
     found: Field = np.asarray(detector(seen)[0, 0], np.float32)
     if found.shape == (height, width):

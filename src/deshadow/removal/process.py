@@ -83,13 +83,14 @@ def process_photo(
     thread uses standard error.
     """
     began = time.monotonic()
+    remover.open_ahead()  # while the photo is read
     data = files.read(task.photo)
     with silence_stderr(one_thread):  # libtiff prints messages of its own
         photo = read_photo(data, task.name)
         mask = None if task.mask is None else open_mask(files.read(task.mask), name=str(task.mask))[0]
-    selection = None
+    picture, selection = photo.picture, None
     if mask is not None or request.variants > 1:  # otherwise selected while the networks are opened
-        selection = remover.select(photo.picture, mask, options)
+        selection = remover.select(picture, mask, options)
     kind = format_of(task.output) if task.output else written_format(photo)
     known = Outcome(task.name, "done", (), "", photo.width, photo.height, photo.format, notes=photo.notes)
     views: list[tuple[str, Image.Image]] = []
@@ -100,7 +101,7 @@ def process_photo(
         def progress(now: Progress, number: int = number) -> None:
             report((number + now.share) / request.variants)
 
-        found = remover.relight(photo.picture, selection, seeded, progress)
+        found = remover.relight(picture, selection, seeded, progress)
         if found is None:
             copy = data if kind == photo.format else encode_photo(photo, kind, request.quality)
             place = _write(files, task.output, copy)

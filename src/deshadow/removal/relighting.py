@@ -167,6 +167,9 @@ def log_luminance(light: Field) -> Field:
     return brightness
 
 
-def downscale(field: Picture, height: int, width: int) -> Field:
-    """(H, W) or (H, W, C) in [0, 1] → the same at (height, width), kept in [0, 1]."""
-    return resize(field, height, width).clip(0, 1)
+def downscale(picture: Picture, height: int, width: int) -> Field:
+    """(H, W) or (H, W, C) in [0, 1] → the same at (height, width), kept in [0, 1]; not to be changed."""
+    known = picture.downscaled if isinstance(picture, ComputedPicture) else {}
+    if (height, width) not in known:
+        known[height, width] = resize(picture, height, width).clip(0, 1)
+    return known[height, width]

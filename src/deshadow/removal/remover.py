@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
+from threading import Lock, Thread
 from typing import Any, TypeVar
 
 import numpy as np
@@ -94,6 +94,16 @@ class Remover:
             if isinstance(self._detector, str | Path):
                 self._detector = open_detector(self._detector, self._device, self._threads, self._runtime)
             return self._detector
+
+    def open_ahead(self) -> None:
+        """Start to open the networks in other threads; an error is raised where a network is used."""
+        for network, given in (("backend", self._weights), ("detector", self._detector)):
+            if isinstance(given, str | Path):
+                Thread(target=self._try_to_open, args=[network]).start()
+
+    def _try_to_open(self, network: str) -> None:
+        with suppress(WeightsError):
+            getattr(self, network)
 
     def detect(self, pixels: Picture) -> Field:
         """(H, W, 3) sRGB in [0, 1] → (H, W) in [0, 1]: the probability that a pixel lies in a shadow."""
