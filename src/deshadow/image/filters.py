@@ -10,6 +10,8 @@ _GAP = 3.0
 """A picture that shrinks by more than this is first reduced by averaging, which costs next to nothing."""
 _FEW = 16
 """Radius up to which adding shifted copies is faster than differences of running sums."""
+_BLOCK = 1 << 16
+"""Values of which running sums are taken at a time, so that they stay in the processor's cache."""
 
 
 def fit_within(size: tuple[int, ...], longest: int) -> tuple[int, int]:
@@ -144,18 +146,28 @@ def _average_lines(lines: Field, radius: int) -> Field:
         # Shifted views of whole lines: long runs of memory, whichever axis of the picture they are.
         padded = np.zeros((many, (count + 2 * radius) * step), np.float32)
         padded[:, radius * step : (radius + count) * step] = lines.reshape(many, -1)
-        means = padded[:, : count * step].copy()
+        totals = padded[:, : count * step].copy()
         for start in range(step, (2 * radius + 1) * step, step):
-            means += padded[:, start : start + count * step]
-        means = means.reshape(lines.shape)
+            totals += padded[:, start : start + count * step]
+        means = totals.reshape(lines.shape)
     else:
-        # In float64: a running sum in float32 would lose small values.
-        sums = np.zeros((many, count + 2 * radius + 1, step))
-        np.cumsum(lines, axis=1, dtype=np.float64, out=sums[:, radius + 1 : radius + 1 + count])
-        sums[:, radius + 1 + count :] = sums[:, radius + count, None]
-        means = (sums[:, 2 * radius + 1 :] - sums[:, :count]).astype(np.float32)
+        means = np.empty(lines.shape, np.float32)
+        parts = -(-lines.size // _BLOCK)
+        axis = 0 if many > 1 else 2
+        for given, found in zip(*(np.array_split(each, parts, axis) for each in (lines, means)), strict=True):
+            found[:] = _running_sums(given, radius)
     averages: Field = np.divide(means, _count_neighbours(count, radius)[:, None], out=means)
     return averages
+
+
+def _running_sums(lines: Field, radius: int) -> NDArray[np.float64]:
+    """(M, N, C) → (M, N, C): the sums of the values at most `radius` away along the second axis."""
+    many, count, step = lines.shape
+    # In float64: a running sum in float32 would lose small values.
+    sums = np.zeros((many, count + 2 * radius + 1, step))
+    np.cumsum(lines, axis=1, dtype=np.float64, out=sums[:, radius + 1 : radius + 1 + count])
+    sums[:, radius + 1 + count :] = sums[:, radius + count, None]
+    return sums[:, 2 * radius + 1 :] - sums[:, :count]
 
 
 def _count_neighbours(count: int, radius: int) -> Field:
