@@ -14,6 +14,7 @@ from PIL import Image
 
 from deshadow.diffusion.arrays import Array
 from deshadow.image.colour import srgb_to_lab
+from deshadow.image.strips import ComputedPicture
 from deshadow.metrics.scores import gradient_energy, lab_difference
 from deshadow.removal import crop, windows
 from deshadow.removal import remover as remover_module
@@ -269,3 +270,18 @@ def test_networks_are_opened_while_the_photo_is_read(
     shared = Remover(exported, DarkIsShadow())  # type: ignore[arg-type]
     outcome = try_photo(task, PhotoRequest(), RemovalOptions(), shared, SlowFiles(), lambda _: None)
     assert outcome.state == "done", outcome.error
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_large_photo_is_read_in_strips(mode: Literal["quick", "removal"]) -> None:
+    photo, read = np.tile(plain(), (8, 8, 1)), list[int]()
+
+    def compute(rows: slice, columns: slice) -> np.ndarray:
+        read.append((rows.stop - rows.start) * (columns.stop - columns.start))
+        return photo[rows, columns]
+
+    picture = ComputedPicture(photo.shape, compute)
+    found = remover().relight(picture, None, RemovalOptions(mode=mode, strength=0.8))
+    assert found is not None
+    assert (found.composite(picture)[30, 30] > 0.6).all()
+    assert max(read) < photo[..., 0].size / 10

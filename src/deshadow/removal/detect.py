@@ -23,9 +23,10 @@ def detect_shadows(detector: Detector, pixels: Picture) -> Field:
     """
     height, width = pixels.shape[:2]
     parts = split(height, width)
+    if len(parts) == 1:
+        return _detect_at_once(detector, pixels)
     nothing = np.broadcast_to(np.float32(0), (height, width))
-    found = blend(parts, nothing, lambda part: _detect_at_once(detector, pixels[part.place]))
-    return found if len(parts) == 1 else found.clip(0, 1)
+    return blend(parts, nothing, lambda part: _detect_at_once(detector, pixels[part.place])).clip(0, 1)
 
 
 def _detect_at_once(detector: Detector, pixels: Picture) -> Field:

@@ -151,7 +151,9 @@ def removal(
             add_change(blended, part, np.asarray(refined) - relit[part.place])
             return blended
 
-        own = (pixels[place], selection.crop(place), weight[place], relit[place])
+        own = (pixels, selection, weight, relit)
+        if len(parts) > 1:
+            own = (pixels[place], selection.crop(place), weight[place], relit[place])
         state: Callable[[], Picture] | None = None
         for state in _refine(backend, *own, own_seen, own_places, options):
             done += 1
