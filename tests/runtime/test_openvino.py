@@ -140,6 +140,26 @@ def test_wrong_choices_are_refused_in_one_sentence(exported: Path) -> None:
         open_backend(exported, runtime="abacus")  # type: ignore[arg-type]
 
 
+def test_threads_may_run_their_first_network_at_the_same_time(exported: Path) -> None:
+    code = f"""
+import sys, threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+import numpy as np
+from deshadow.runtime.open import open_backend
+backend = open_backend(Path({str(exported)!r}), runtime="openvino")
+together = threading.Barrier(4)
+sys.setswitchinterval(1e-6)  # so that the threads take turns as often as they can
+def encode(number):
+    picture, mask = np.zeros((1, 3, 16, 16), np.float32), np.zeros((1, 1, 16, 16), np.float32)
+    together.wait()
+    return backend.encode(picture, mask)
+with ThreadPoolExecutor(4) as pool:
+    list(pool.map(encode, range(4)))
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
 def test_it_needs_neither_torch_nor_onnxruntime(exported: Path) -> None:
     code = f"""
 sys.modules["onnxruntime"] = None

@@ -18,6 +18,10 @@ from deshadow.system.cache import load_cached, store_cached
 sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
 import openvino  # noqa: E402
 
+# The first thread that reads a tensor initialises OpenVINO's bindings. A second thread that reads one
+# meanwhile waits for it and holds the interpreter's lock, which the first one needs: both would wait forever.
+_ = openvino.Tensor(openvino.Type.f32, [1]).data
+
 _FINGERPRINT = ["framework", "fingerprint"]
 _PRECISIONS = {openvino.Type.bf16: "bfloat16", openvino.Type.f16: "float16", openvino.Type.f32: "float32"}
 # Pinned, the threads of two processes would share the first core and leave the others idle.
