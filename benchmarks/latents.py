@@ -23,7 +23,7 @@ from deshadow.data.synth.triplets import cast_shadows
 
 SHADOWS = {"coffee": 8, "brick": 10}
 """Photos of scikit-image, and the number of the shadow that falls on each."""
-SIDE = 384
+SIDE = 352
 
 
 def main(output: str, *weights: str) -> None:

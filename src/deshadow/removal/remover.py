@@ -102,7 +102,7 @@ class Remover:
                 Thread(target=self._try_to_open, args=[network]).start()
 
     def _try_to_open(self, network: str) -> None:
-        with suppress(WeightsError):
+        with suppress(Exception):  # the error is raised again where the network is used
             getattr(self, network)
 
     def detect(self, pixels: Picture) -> Field:
