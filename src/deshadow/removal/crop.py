@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from deshadow.image.strips import find_span
 from deshadow.removal.parts import Place
 
 MARGIN = 64
@@ -18,17 +19,17 @@ _WORTHWHILE = 0.8
 def crop_around(area: NDArray[np.bool_]) -> Place:
     """Rows and columns of a picture (h, w) that hold an area and its surroundings; all, if that is much."""
     everything = slice(0, area.shape[0]), slice(0, area.shape[1])
-    rows, columns = (np.flatnonzero(area.any(axis=axis)) for axis in (1, 0))
-    if not len(rows):
+    rows, columns = (find_span(area.any(axis=axis)) for axis in (1, 0))
+    if rows is None or columns is None:
         return everything
     place = _surround(rows, area.shape[0]), _surround(columns, area.shape[1])
     height, width = (along.stop - along.start for along in place)
     return place if height * width <= _WORTHWHILE * area.size else everything
 
 
-def _surround(line: NDArray[np.intp], size: int) -> slice:
-    """From the first to the last of ascending places, with the margin, within 0 to `size`."""
-    first, end = max(0, int(line[0]) - MARGIN), min(size, int(line[-1]) + 1 + MARGIN)
+def _surround(span: slice, size: int) -> slice:
+    """A span with the margin on both sides, within 0 to `size`."""
+    first, end = max(0, span.start - MARGIN), min(size, span.stop + MARGIN)
     length = min(size, max(LEAST, -(-(end - first) // STEP) * STEP))
     start = min(max(0, (first + end - length) // 2), size - length)
     return slice(start, start + length)

@@ -89,7 +89,7 @@ def process_photo(
         photo = read_photo(data, task.name)
         mask = None if task.mask is None else open_mask(files.read(task.mask), name=str(task.mask))[0]
     picture, selection = photo.picture, None
-    if mask is not None or request.variants > 1:  # otherwise selected while the networks are opened
+    if mask is not None or request.variants > 1:  # otherwise `relight` does it
         selection = remover.select(picture, mask, options)
     kind = format_of(task.output) if task.output else written_format(photo)
     known = Outcome(task.name, "done", (), "", photo.width, photo.height, photo.format, notes=photo.notes)

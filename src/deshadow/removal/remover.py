@@ -1,7 +1,6 @@
 """Removes shadows from photos: finds and selects them, and relights the photo."""
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -155,13 +154,11 @@ class Remover:
             )
         report: Report = progress or (lambda _: None)
         report(Progress(0.0, "detect"))
-        with ThreadPoolExecutor(1) as pool:
-            selecting = None if selection is not None else pool.submit(self.select, pixels, None, options)
-            backend = self.backend  # the shadows are found while it is opened
-            backend.config.schedule.times(options.steps)
-            if selecting is not None:
-                selection = selecting.result()
-        assert selection is not None
+        if selection is None:
+            self.open_ahead()  # while the shadows are found
+            selection = self.select(pixels, None, options)
+        backend = self.backend
+        backend.config.schedule.times(options.steps)
         release_freed_memory()  # of detection, and of opening the networks, before they need the most
         weight = weigh(selection, options.dilate, options.feather)
         if not selection.mask.any() or not weight.any():
