@@ -19,7 +19,7 @@ _WORTHWHILE = 0.8
 def crop_around(area: NDArray[np.bool_]) -> Place:
     """Rows and columns of a picture (h, w) that hold an area and its surroundings; all, if that is much."""
     everything = slice(0, area.shape[0]), slice(0, area.shape[1])
-    rows, columns = (find_span(area.any(axis=axis)) for axis in (1, 0))
+    rows, columns = (find_span(np.any(area, axis=axis)) for axis in (1, 0))
     if rows is None or columns is None:
         return everything
     place = _surround(rows, area.shape[0]), _surround(columns, area.shape[1])
