@@ -24,7 +24,8 @@ def test_windows_cover_the_mask_and_nothing_far_from_it(height: int, width: int,
     covered = np.zeros((height, width), bool)
     for window in windows.lay_out(weight):
         assert weight[window.place].any()
-        assert weight[window.place].shape == (min(256, height), min(256, width))
+        sides = min(windows.WINDOW_SIDE, height), min(windows.WINDOW_SIDE, width)
+        assert weight[window.place].shape == sides
         covered[window.place] = True
     assert covered[weight > 0].all()
 
@@ -35,18 +36,18 @@ def test_no_mask_no_windows() -> None:
 
 def test_windows_that_disagree_in_exposure_leave_no_seams() -> None:
     rng = np.random.default_rng(0)
-    shadow = rng.uniform(0.2, 0.3, (500, 700, 3)).astype(np.float32)
-    quick, mask = shadow * 2, np.ones((500, 700), np.float32)
+    shadow = rng.uniform(0.2, 0.3, (900, 1200, 3)).astype(np.float32)
+    quick, mask = shadow * 2, np.ones((900, 1200), np.float32)
     calls = iter([0.0, 0.2, -0.2, 0.1, -0.1, 0.3] * 20)
     oracle = Oracle(lambda picture, _: ((picture + 1) * 2 - 1 + next(calls)).astype(np.float32))
     result = refined(oracle, shadow, quick, mask)
     across = np.abs(np.diff(result.mean(axis=2), axis=1))
-    borders = {edge for w in windows.lay_out(mask) for edge in (w.left, w.left + w.width) if 0 < edge < 700}
+    borders = {edge for w in windows.lay_out(mask) for edge in (w.left, w.left + w.width) if 0 < edge < 1200}
     at_borders = np.concatenate([across[:, edge - 1] for edge in borders])
     inside = np.delete(across, [edge - 1 for edge in borders], axis=1)
     assert at_borders.mean() == pytest.approx(inside.mean(), rel=0.03)
     # And what is coarse is Quick's: no window has moved the exposure.
-    tiles = (result - quick)[:480, :672].reshape(15, 32, 21, 32, 3).mean(axis=(1, 3))
+    tiles = (result - quick)[:896, :1184].reshape(28, 32, 37, 32, 3).mean(axis=(1, 3))
     assert np.abs(tiles).max() < 0.05
 
 

@@ -306,6 +306,13 @@ def test_graphs_hold_nothing_that_is_inlined_when_they_are_opened(exported: Path
         assert not kinds & {"GroupNormalization", "CastLike"}
 
 
+def test_graphs_compute_attention_without_the_scores_of_all_pairs(exported: Path) -> None:
+    for graph in exported.parent.glob("*.onnx"):
+        kinds = {node.op_type for node in onnx.load(graph, load_external_data=False).graph.node}
+        assert "MultiHeadAttention" in kinds
+        assert not kinds & {"MatMul", "Softmax"}
+
+
 @pytest.mark.parametrize("runtime", ["onnxruntime", "openvino"])
 def test_opening_a_model_reports_nothing_to_anybody(exported: Path, tmp_path: Path, runtime: str) -> None:
     # Where a runtime may report, it leaves the name that it gives to the machine in these folders.

@@ -147,10 +147,14 @@ class Attention(nn.Module):
         b, c, h, w = x.shape
         # Positions before channels: channels-last tensors need no copy for it, and the channels of each head
         # are contiguous, which the fast kernels require.
-        qkv = self.qkv(self.norm(x)).flatten(2).transpose(1, 2).reshape(b, h * w, 3, self.heads, -1)
-        q, k, v = (part.transpose(1, 2) for part in qkv.unbind(2))
-        found = F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(b, h * w, c)
+        found = self.attend(self.qkv(self.norm(x)).flatten(2).transpose(1, 2))
         return add_residual(x, None, found.transpose(1, 2).reshape(b, c, h, w), self.out)
+
+    def attend(self, qkv: Tensor) -> Tensor:
+        """(B, N, 3 C), the queries, keys and values of N positions → (B, N, C)."""
+        b, n, channels = qkv.shape
+        q, k, v = (part.transpose(1, 2) for part in qkv.reshape(b, n, 3, self.heads, -1).unbind(2))
+        return F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(b, n, channels // 3)
 
 
 def join(x: Tensor, skip: Tensor) -> Tensor:

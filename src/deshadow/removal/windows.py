@@ -11,9 +11,9 @@ from deshadow.image.filters import approximate_gaussian_blur
 from deshadow.image.strips import Field
 from deshadow.runtime.backend import Backend, condition
 
-WINDOW_SIDE = 256
-"""Side of a window, as in training."""
-OVERLAP = 96
+WINDOW_SIDE = 384
+"""Side of a window. Larger ones overlap less, but the cost of attention grows faster than their area."""
+OVERLAP = 64
 """Smallest overlap of neighbouring windows, in pixels."""
 START = 0.5
 """Timestep, as a share of all, to which the result of Quick is noised before it is denoised."""

@@ -16,6 +16,7 @@ from onnxscript import optimizer
 from torch import Tensor, nn
 from torch.export import Dim
 
+from deshadow.nn.blocks import Attention
 from deshadow.nn.config import DetectorConfig
 from deshadow.nn.detector import ShadowDetector
 from deshadow.nn.lfg import LFGDiffusion
@@ -104,12 +105,32 @@ def trace_detector(model: ShadowDetector) -> onnx.ModelProto:
     return trace(Probability(model), model.config.stride, {"picture": 3}, "probability")
 
 
+class FusedAttention(Attention):
+    """Attention as one node of the graph: the runtimes never hold the scores of all pairs of positions."""
+
+    def attend(self, qkv: Tensor) -> Tensor:
+        """(B, N, 3 C), the queries, keys and values of N positions → (B, N, C)."""
+        q, k, v = qkv.chunk(3, dim=2)
+        found: Tensor = torch.onnx.ops.symbolic(
+            "com.microsoft::MultiHeadAttention",
+            (q, k, v),
+            {"num_heads": self.heads},
+            dtype=q.dtype,
+            shape=q.shape,
+            version=1,
+        )
+        return found
+
+
 def trace(module: nn.Module, stride: int, channels: Mapping[str, int], output: str) -> onnx.ModelProto:
     """The graph of a module whose inputs are pictures of these channels (0: one number per picture).
 
     Its weights are random here, so that the optimizer removes none as zero and merges none as equal.
     """
     module = copy.deepcopy(module).eval()
+    for part in module.modules():
+        if isinstance(part, Attention):
+            part.__class__ = FusedAttention
     for parameter in module.parameters():
         nn.init.normal_(parameter)
     side = 2 * stride  # any size: batch, rows and columns stay dynamic
