@@ -196,7 +196,7 @@ def test_several_photos_end_with_a_summary_and_say_what_each_percentage_is(
     Image.new("L", (56, 40)).save(tmp_path / "masks/b.png")
     (tmp_path / "in/c.png").write_text("I am no picture")
     where = ["--mask", tmp_path / "masks", "-o", tmp_path / "out"]
-    ended = deshadow(tmp_path / "in", *where)
+    ended = deshadow(tmp_path / "in", *where, "--workers", 1)
     assert ended.code == 2
     first, second, last = ended.out.splitlines()
     assert "a.png: removed shadows from 25 % of the photo (" in first

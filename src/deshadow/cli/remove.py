@@ -66,10 +66,13 @@ def remove(
     ] = None,
     quality: Quality = None,
     workers: Annotated[
-        int,
+        int | None,
         WHOLE_NUMBER,
-        Parameter(group=FILES, help="Number of photos processed at a time. Each needs memory."),
-    ] = 1,
+        Parameter(
+            group=FILES,
+            help="Number of photos processed at a time. Each needs memory. Default: 2, large ones 1.",
+        ),
+    ] = None,
     mask: Annotated[
         Path | None,
         Parameter(
@@ -92,7 +95,7 @@ def remove(
         return
     if unknown := [each for each in photos if each.startswith("-") and each != "-"]:
         raise ValueError(f"unknown option {unknown[0]}: deshadow --help lists the options")
-    if workers < 1:
+    if workers is not None and workers < 1:
         raise ValueError(f"--workers is {workers}: it must be 1 or more")
     from deshadow.removal.process import PhotoRequest
     from deshadow.removal.remover import Remover
@@ -112,7 +115,7 @@ def _process(
     options: "RemovalOptions",
     remover: "Remover",
     report: str | None,
-    workers: int,
+    workers: int | None,
     skip_existing: bool,
 ) -> "list[Outcome]":
     """Process all photos with a progress bar on stderr, print a line for each, and write the report."""

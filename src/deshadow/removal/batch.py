@@ -1,15 +1,24 @@
 """Removes the shadows of many photos on this machine, one after another or several at a time."""
 
+import math
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from threading import Event
+
+from PIL import Image
 
 from deshadow.removal.options import RemovalOptions
 from deshadow.removal.outcomes import Outcome
 from deshadow.removal.process import LocalFiles, PhotoRequest, list_outputs, try_photo, variant_path
 from deshadow.removal.remover import Remover
 from deshadow.removal.tasks import STANDARD_STREAM, PhotoTask, check_outputs, make_folder
+
+_AT_ONCE = 2
+"""Photos that are processed at a time: while the networks work on one, the other is read or relit."""
+_MOST_PIXELS = 32_000_000
+"""Pixels of the photos that are processed at a time; a larger photo is processed alone."""
 
 
 class StoppedError(Exception):
@@ -37,17 +46,18 @@ def process_batch(
     options: RemovalOptions,
     remover: Remover,
     advance: Callable[[int, float], None],
-    workers: int = 1,
+    workers: int | None = None,
     skip_existing: bool = False,
 ) -> Iterator[tuple[int, Outcome]]:
     """Process the tasks, and yield the index and the outcome of each when it is done.
 
-    Only `workers` photos are in memory at a time. A photo that fails does not stop the others. `advance` is
-    called with the index of a task and the share of it that is done.
+    Only `workers` photos are in memory at a time; without a number two, as long as both are small. A photo
+    that fails does not stop the others. `advance` is called with the index of a task and the share of it that
+    is done.
     """
     stopped, files = Event(), LocalFiles()
 
-    def run(index: int, task: PhotoTask) -> Outcome:
+    def run(index: int, task: PhotoTask, alone: bool) -> Outcome:
         def report(share: float) -> None:
             if stopped.is_set():
                 raise StoppedError
@@ -57,28 +67,42 @@ def process_batch(
             report(0.0)
             if skip_existing and not task.problem and _exists(task, request):
                 return Outcome(task.name, "skipped", (str(task.output),))
-            return try_photo(task, request, options, remover, files, report, one_thread=workers == 1)
+            return try_photo(task, request, options, remover, files, report, one_thread=alone)
         finally:
             advance(index, 1.0)
 
-    if workers == 1:
-        yield from ((index, run(index, task)) for index, task in enumerate(tasks))
+    most = workers or _AT_ONCE
+    if most == 1 or len(tasks) == 1:
+        yield from ((index, run(index, task, alone=True)) for index, task in enumerate(tasks))
         return
-    with ThreadPoolExecutor(workers) as pool:
-        waiting, running = iter(enumerate(tasks)), dict[Future[Outcome], int]()
+    with ThreadPoolExecutor(most) as pool:
+        waiting, running = deque(enumerate(tasks)), dict[Future[Outcome], tuple[int, float]]()
         try:
-            while True:
-                for index, task in waiting:
-                    running[pool.submit(run, index, task)] = index
-                    if len(running) >= workers:
+            while waiting or running:
+                while waiting and len(running) < most:
+                    pixels = 0.0 if workers else _count_pixels(waiting[0][1])
+                    if running and pixels + sum(used for _, used in running.values()) > _MOST_PIXELS:
                         break
-                if not running:
-                    return
+                    index, task = waiting.popleft()
+                    alone = pixels > _MOST_PIXELS
+                    running[pool.submit(run, index, task, alone)] = index, pixels
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 for future in done:
-                    yield running.pop(future), future.result()
+                    yield running.pop(future)[0], future.result()
         finally:
             stopped.set()  # on Ctrl-C the workers end at their next report
+
+
+def _count_pixels(task: PhotoTask) -> float:
+    """The pixels of a photo by its header; infinitely many where another photo beside it would do harm.
+
+    That is where the header says nothing, and for TIFF, whose library prints messages on standard error.
+    """
+    try:
+        with Image.open(task.photo or "") as photo:
+            return math.inf if photo.format == "TIFF" else float(photo.width * photo.height)
+    except Exception:  # a file that is no photo can raise anything
+        return math.inf
 
 
 def _exists(task: PhotoTask, request: PhotoRequest) -> bool:

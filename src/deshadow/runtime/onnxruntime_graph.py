@@ -20,6 +20,8 @@ class OnnxruntimeGraph:
         """`threads` 0 takes every core."""
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
+        # A thread that spins while it waits takes a core from whatever else runs, such as the next photo.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         options.log_severity_level = 3  # errors alone: it warns of every constant that it leaves unfolded
         self.session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
         self.fingerprint = self.session.get_modelmeta().custom_metadata_map.get("fingerprint")
