@@ -1,5 +1,6 @@
 """Entry point of `deshadow` and `python -m deshadow`."""
 
+import os
 import sys
 
 
@@ -7,8 +8,12 @@ def main() -> None:
     """Run the command line; Ctrl-C ends it with exit code 130, also while modules are loaded."""
     try:
         from deshadow.cli.app import main as run
+        from deshadow.cli.remove import OPEN
 
         run()
+        if OPEN:  # the operating system frees the networks faster than Python does, which takes 0.2 s
+            sys.stderr.flush()
+            os._exit(0)
     except KeyboardInterrupt:
         print("deshadow: stopped", file=sys.stderr)  # noqa: T201
         sys.exit(130)

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from deshadow.removal.tasks import PhotoTask
 
 
+OPEN: "list[Remover]" = []
+"""The networks of the last removal, which stay open until the process ends."""
+
+
 def remove(
     *photos: Annotated[
         str,
@@ -104,6 +108,7 @@ def remove(
     request = PhotoRequest(save_mask, compare, variants, quality)
     tasks = plan_tasks(photos, output, mask, recursive)
     remover = Remover(weights, detector, device, runtime=runtime)
+    OPEN[:] = [remover]
     outcomes = _process(tasks, request, options, remover, json, workers, skip_existing)
     if any(outcome.state == "failed" for outcome in outcomes):
         sys.exit(2)
