@@ -44,7 +44,7 @@ SURFACES = {
 }
 """Pictures of each surface, by the names of their files."""
 HARD = ShadowRecipe(targets="all", softness=(0.001, 0.3), lens=(0.05, 0.15))
-"""Edges of about one to two pixels at 12 megapixels."""
+"""Edges of 2 to 10 pixels at 12 megapixels, the larger the silhouette the softer."""
 SOFT = ShadowRecipe(targets="all", softness=(0.02, 0.4))
 """Edges of 20 to 150 pixels at 12 megapixels."""
 SMALL = 6

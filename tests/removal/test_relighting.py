@@ -24,7 +24,7 @@ def carried(
     before, after, seen = (downscale(f, *size) for f in (photo, unit(truth), weight))
     if haze:
         after = gaussian_blur(after, haze)
-    result = np.asarray(Relighting.fit(before, after, seen).apply(photo, weight))
+    result = np.asarray(Relighting.fit(before, after, seen, height / size[0]).apply(photo, weight))
     return (result * 255).round().astype(np.uint8), truth, shade
 
 
@@ -59,6 +59,13 @@ def test_no_halo_at_the_edge_of_a_shadow(soft: float) -> None:
     for distance in range(-24, 25, 2):
         ring = np.abs(rings - distance) <= 1
         assert abs(light[ring].mean() - true_light[ring].mean()) < 5, distance
+
+
+def test_texture_survives_in_a_wide_penumbra() -> None:
+    result, truth, shade = carried(768, 1024, 16.0, small=128)  # two pixels of the small picture
+    penumbra = (shade > 0.1) & (shade < 0.9)
+    energy = gradient_energy(srgb_to_lab(result)[..., 0], srgb_to_lab(truth)[..., 0], penumbra)
+    assert 0.9 < energy.result / energy.truth < 1.1
 
 
 def test_contrast_that_the_network_makes_up_is_left_out() -> None:

@@ -98,7 +98,7 @@ def _fit_light(
     found = sample(denoise, noise, backend.config.schedule, steps=options.steps, sampler=sampler)
     clean = shadow.copy()
     clean[place] = ((found[0].transpose(1, 2, 0) + 1) / 2).clip(0, 1)
-    relighting = Relighting.fit(shadow, clean, small_weight)
+    relighting = Relighting.fit(shadow, clean, small_weight, len(weight) / height)
     inside = reach.make_network_mask(selection, 0, height, width)
     protected = reach.downscale_protected(selection, height, width)
     balanced = balance_colour(relighting, shadow, inside, protected)
@@ -203,7 +203,7 @@ def _refine(
     for state in states:
 
         def carry_over(state: Callable[[], Field] = state) -> Picture:
-            return Relighting.fit(start, state(), seen).apply(relit, weight)
+            return Relighting.fit(start, state(), seen, len(weight) / height).apply(relit, weight)
 
         yield carry_over
 

@@ -30,6 +30,8 @@ _MOST = np.log(16.0)
 _EDGE_RADIUS = 1
 _EDGE_FLAT = 0.005
 """Variance of the logarithm of luminance below which it says nothing about an edge."""
+_EDGE_STEP = 0.06
+"""Variance of the logarithm of the gain at which half of the slope is used in a much larger photo."""
 _LACKING = 0.8
 """Share of the missing texture that is attributed to the network's blur, not to the light."""
 _RELIEF = 0.04
@@ -52,15 +54,16 @@ class Relighting:
     """(h, w, 3): linear light that is added after the gain."""
 
     @classmethod
-    def fit(cls, shadow: Field, clean: Field, weight: Field) -> Self:
+    def fit(cls, shadow: Field, clean: Field, weight: Field, scale: float = 1.0) -> Self:
         """The relighting that leads from one small picture (h, w, 3) to the other, both sRGB in [0, 1].
 
-        Where `weight` (h, w) is 0 the relighting changes nothing.
+        Where `weight` (h, w) is 0 the relighting changes nothing. The photo to which it will be applied is
+        `scale` times as large as the small picture.
         """
         before, after = srgb_to_linear(shadow), srgb_to_linear(clean)
         log_gain = estimate_gain(before, after, weight)
         guide = log_luminance(before)
-        slope, level = fit_edges(guide, log_gain)
+        slope, level = fit_edges(guide, log_gain, scale)
         lit = before * np.exp(slope * guide[..., None] + level)
         lift = box_filter(box_filter(suppress_texture(after - lit, lit), 1), 1) * weight[..., None]
         return cls(slope, level, lift)
@@ -111,17 +114,21 @@ def estimate_gain(before: Field, after: Field, weight: Field) -> Field:
     return gain
 
 
-def fit_edges(guide: Field, log_gain: Field) -> tuple[Field, Field]:
+def fit_edges(guide: Field, log_gain: Field, scale: float) -> tuple[Field, Field]:
     """(h, w), (h, w, 3) → slope and level, (h, w, 3) each, of the gain over the luminance at a shadow's edge.
 
     Where the gain is even the slope is 0. At an edge luminance and gain change together, so the luminance
-    shows where in a small pixel the edge runs. The slope of a shadow is from −1 to 0.
+    shows where in a small pixel the edge runs. The slope of a shadow is from −1 to 0. A slope also weakens
+    texture that is finer than a small pixel, which a photo has that is several times (`scale`) as large. In
+    such a photo it is therefore kept to hard edges: small pixels follow a wide penumbra well enough.
     """
     guide = guide[..., None]
     mean, gain_mean = box_filter(guide, _EDGE_RADIUS), box_filter(log_gain, _EDGE_RADIUS)
     variance = np.maximum(box_filter(guide * guide, _EDGE_RADIUS) - mean * mean, np.float32(0))
     together = box_filter(guide * log_gain, _EDGE_RADIUS) - mean * gain_mean
-    slope: Field = (together / (variance + np.float32(_EDGE_FLAT))).clip(-1, 0)
+    step = np.square(box_filter(log_gain * log_gain, _EDGE_RADIUS) - gain_mean * gain_mean)
+    hard = step / (step + np.float32((_EDGE_STEP * (1 - 1 / max(scale, 1))) ** 2 + 1e-12))
+    slope: Field = (together / (variance + np.float32(_EDGE_FLAT))).clip(-1, 0) * hard
     level: Field = gain_mean - slope * mean
     return box_filter(slope, _EDGE_RADIUS), box_filter(level, _EDGE_RADIUS)
 
