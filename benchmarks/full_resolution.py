@@ -63,7 +63,8 @@ def main() -> None:
         print(f"| {photo.name} | {photo.mask.mean():.0%} | {errors} |", flush=True)
         if given.crops:
             draw_crops(photo, results).save(given.crops / f"{photo.name.replace(', ', '-')}.png")
-    columns = [f"{name}, {region}" for name in ("LAB", "PSNR", "SSIM") for region in ("S", "N", "A")]
+    places = "shadow", "outside", "all"
+    columns = [f"{name}, {place}" for name in ("LAB", "PSNR", "SSIM") for place in places]
     print(f"\n| | {' | '.join(columns)} | sharpness | gradient correlation |")
     print("|---" * (len(columns) + 3) + "|")
     for method, own in scores.items():

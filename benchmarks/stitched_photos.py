@@ -155,7 +155,7 @@ def quilt(pictures: Sequence[Codes], height: int, width: int, rng: np.random.Gen
 
 def cut_piece(sources: Sequence[NDArray[np.float32]], rng: np.random.Generator) -> NDArray[np.float32]:
     """(PIECE, PIECE, 3): a random part of a random picture, mirrored or not."""
-    source = sources[rng.integers(len(sources))]
+    source = sources[int(rng.integers(len(sources)))]
     top, left = (int(rng.integers(size - PIECE + 1)) for size in source.shape[:2])
     piece = source[top : top + PIECE, left : left + PIECE]
     return piece[:, ::-1] if rng.random() < 0.5 else piece

@@ -126,9 +126,10 @@ def fit_edges(guide: Field, log_gain: Field, scale: float) -> tuple[Field, Field
     mean, gain_mean = box_filter(guide, _EDGE_RADIUS), box_filter(log_gain, _EDGE_RADIUS)
     variance = np.maximum(box_filter(guide * guide, _EDGE_RADIUS) - mean * mean, np.float32(0))
     together = box_filter(guide * log_gain, _EDGE_RADIUS) - mean * gain_mean
-    step = np.square(box_filter(log_gain * log_gain, _EDGE_RADIUS) - gain_mean * gain_mean)
-    hard = step / (step + np.float32((_EDGE_STEP * (1 - 1 / max(scale, 1))) ** 2 + 1e-12))
-    slope: Field = (together / (variance + np.float32(_EDGE_FLAT))).clip(-1, 0) * hard
+    step = box_filter(log_gain * log_gain, _EDGE_RADIUS) - gain_mean * gain_mean
+    enough = np.float32((_EDGE_STEP * (1 - 1 / max(scale, 1))) ** 2 + 1e-12)
+    hard: Field = (step * step / (step * step + enough)).clip(0, 1)
+    slope: Field = hard * (together / (variance + np.float32(_EDGE_FLAT))).clip(-1, 0)
     level: Field = gain_mean - slope * mean
     return box_filter(slope, _EDGE_RADIUS), box_filter(level, _EDGE_RADIUS)
 
