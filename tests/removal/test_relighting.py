@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from oracles import blob, darkened, detailed, unit
 
-from deshadow.image.colour import srgb_to_lab, srgb_to_linear
+from deshadow.image.colour import linear_to_srgb, srgb_to_lab, srgb_to_linear
 from deshadow.image.filters import fit_within, gaussian_blur
 from deshadow.metrics.scores import gradient_energy, lab_difference
 from deshadow.photo.photo import Photo
@@ -115,6 +115,17 @@ def test_black_stays_finite() -> None:
     np.testing.assert_allclose(result, 0.5, atol=0.02)  # the lift gives what a gain cannot
 
 
+def test_light_that_is_added_does_not_fill_dark_gaps() -> None:
+    surface, gap = 0.4, 0.002
+    light = np.full((80, 80, 3), surface, np.float32)
+    light[::8] = gap  # one row for each pixel of the small picture
+    none, lit = np.zeros((10, 10, 3), np.float32), np.full((10, 10), 7 / 8 * surface, np.float32)
+    found = Relighting(none, none, none + np.float32(0.05), lit)
+    result = srgb_to_linear(np.asarray(found.apply(linear_to_srgb(light), np.ones((80, 80), np.float32))))
+    np.testing.assert_allclose(result[1::8], surface + 0.05, atol=1e-3)
+    np.testing.assert_allclose(result[::8], gap, atol=1e-3)
+
+
 def test_a_large_photo_is_relit_without_copies_of_it_in_floats() -> None:
     rng = np.random.default_rng(0)
     photo = Photo((rng.random((2000, 3000, 3), np.float32) * 255).astype(np.uint8), None, "PNG")
@@ -122,7 +133,9 @@ def test_a_large_photo_is_relit_without_copies_of_it_in_floats() -> None:
     weight = np.ones((2000, 3000), np.float32)
     tracemalloc.start()
     try:
-        result = photo.composite(Relighting(-fields, fields, fields).apply(photo.picture, weight), weight)
+        result = photo.composite(
+            Relighting(-fields, fields, fields, fields[..., 0]).apply(photo.picture, weight), weight
+        )
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

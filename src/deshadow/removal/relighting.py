@@ -14,6 +14,7 @@ from deshadow.image.colour import LUMINANCE, linear_to_srgb, srgb_to_linear
 from deshadow.image.filters import Upsampled, approximate_gaussian_blur, box_filter, guided_filter, resize
 from deshadow.image.strips import ComputedPicture, Field, Picture
 
+_LUMINANCE = np.array(LUMINANCE, np.float32)
 _RADIUS = 3
 """Radius of the local fits, in pixels of the small picture."""
 _COARSE = 2.0
@@ -52,6 +53,8 @@ class Relighting:
     """(h, w, 3)"""
     lift: Field
     """(h, w, 3): linear light that is added after the gain."""
+    lit: Field
+    """(h, w): linear luminance after the gain. Pixels that are darker than this are lifted by less."""
 
     @classmethod
     def fit(cls, shadow: Field, clean: Field, weight: Field, scale: float = 1.0) -> Self:
@@ -66,7 +69,7 @@ class Relighting:
         slope, level = fit_edges(guide, log_gain, scale)
         lit = before * np.exp(slope * guide[..., None] + level)
         lift = box_filter(box_filter(suppress_texture(after - lit, lit), 1), 1) * weight[..., None]
-        return cls(slope, level, lift)
+        return cls(slope, level, lift, lit @ _LUMINANCE)
 
     def measure_gain(self, shadow: Field) -> Field:
         """(h, w, 3): the logarithm of the gain at each pixel of the small picture, sRGB in [0, 1]."""
@@ -74,7 +77,7 @@ class Relighting:
 
     def apply(self, picture: Picture, weight: Field) -> ComputedPicture:
         """(H, W, 3), (H, W) → the picture relit, where it is read; where the weight is 0, as it was."""
-        fields = np.concatenate([self.slope, self.level, self.lift], axis=2)
+        fields = np.concatenate([self.slope, self.level, self.lift, self.lit[..., None]], axis=2)
         large = Upsampled(np.moveaxis(fields, 2, 0), *weight.shape)
 
         def relight(rows: slice, columns: slice) -> Field:
@@ -82,12 +85,15 @@ class Relighting:
             touched = weight[rows, columns] > 0
             if not touched.any():
                 return before
-            gain, level, lift = np.split(large.read(rows, columns), 3)
+            gain, level, lift, (lit,) = np.split(large.read(rows, columns), [3, 6, 9])
             light = srgb_to_linear(np.ascontiguousarray(np.moveaxis(before, 2, 0)))
             gain *= log_luminance(np.moveaxis(light, 0, 2))
             gain += level
             np.exp(gain.clip(-1, np.float32(_MOST), out=gain), out=gain)
             light *= gain
+            # A dark gap in a bright surface gets little: the same light would fill it like fog.
+            own = np.tensordot(_LUMINANCE, light, 1)
+            lift *= np.minimum((own + _FAINT) / (lit.clip(0) + _FAINT), np.float32(1))
             light += lift
             relit: Field = np.moveaxis(linear_to_srgb(light), 0, 2).copy()
             np.copyto(relit, before, where=~touched[..., None])
