@@ -14,7 +14,6 @@ from deshadow.image.colour import LUMINANCE, linear_to_srgb, srgb_to_linear
 from deshadow.image.filters import Upsampled, approximate_gaussian_blur, box_filter, guided_filter, resize
 from deshadow.image.strips import ComputedPicture, Field, Picture
 
-_LUMINANCE = np.array(LUMINANCE, np.float32)
 _RADIUS = 3
 """Radius of the local fits, in pixels of the small picture."""
 _COARSE = 2.0
@@ -69,7 +68,7 @@ class Relighting:
         slope, level = fit_edges(guide, log_gain, scale)
         lit = before * np.exp(slope * guide[..., None] + level)
         lift = box_filter(box_filter(suppress_texture(after - lit, lit), 1), 1) * weight[..., None]
-        return cls(slope, level, lift, lit @ _LUMINANCE)
+        return cls(slope, level, lift, measure_luminance(lit))
 
     def measure_gain(self, shadow: Field) -> Field:
         """(h, w, 3): the logarithm of the gain at each pixel of the small picture, sRGB in [0, 1]."""
@@ -92,7 +91,7 @@ class Relighting:
             np.exp(gain.clip(-1, np.float32(_MOST), out=gain), out=gain)
             light *= gain
             # A dark gap in a bright surface gets little: the same light would fill it like fog.
-            own = np.tensordot(_LUMINANCE, light, 1)
+            own = measure_luminance(np.moveaxis(light, 0, 2))
             lift *= np.minimum((own + _FAINT) / (lit.clip(0) + _FAINT), np.float32(1))
             light += lift
             relit: Field = np.moveaxis(linear_to_srgb(light), 0, 2).copy()
@@ -176,9 +175,15 @@ def apply_strength(picture: Picture, relit: Picture, strength: float) -> Picture
 
 def log_luminance(light: Field) -> Field:
     """(…, 3) linear light → (…): the logarithm of the luminance plus a little, so that black is finite."""
-    red, green, blue = (np.float32(share) * light[..., place] for place, share in enumerate(LUMINANCE))
-    brightness: Field = np.log(red + green + blue + np.float32(_DARK))
+    brightness: Field = np.log(measure_luminance(light) + np.float32(_DARK))
     return brightness
+
+
+def measure_luminance(light: Field) -> Field:
+    """(…, 3) linear light → (…): as a sum, since the threads of BLAS wait for each other on busy cores."""
+    red, green, blue = (np.float32(share) * light[..., place] for place, share in enumerate(LUMINANCE))
+    luminance: Field = red + green + blue
+    return luminance
 
 
 def downscale(picture: Picture, height: int, width: int) -> Field:
