@@ -39,6 +39,14 @@ class Oracle:
         return self.clean(picture, mask) - picture
 
 
+def find_darker(picture: Array) -> Array:
+    """A detector: what is darker than the picture on average is shadow, however bright the picture is."""
+    assert isinstance(picture, np.ndarray)
+    light = picture.mean(axis=1, keepdims=True) + 1
+    darker: Array = (light < 0.8 * light.mean()).astype(np.float32)
+    return darker
+
+
 def darkened(clean: Pixels, shade: Floats, left: tuple[float, float, float]) -> Pixels:
     """(H, W, 3), (H, W) in [0, 1] → the picture with so much of its light left where the shade is 1."""
     share = 1 - shade[..., None] * (1 - np.asarray(left))

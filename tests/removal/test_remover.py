@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import Oracle, answer, blob, darkened, detailed, lighten, unit
+from oracles import Oracle, answer, blob, darkened, detailed, find_darker, lighten, unit
 from PIL import Image
 
-from deshadow.diffusion.arrays import Array
 from deshadow.image.colour import srgb_to_lab
 from deshadow.image.strips import ComputedPicture
 from deshadow.metrics.scores import gradient_energy, lab_difference
@@ -31,17 +30,8 @@ LEFT = (0.25, 0.28, 0.34)
 MODES: tuple[Literal["quick", "removal"], ...] = ("quick", "removal")
 
 
-class DarkIsShadow:
-    """A detector that takes what is dark for a shadow."""
-
-    def __call__(self, picture: Array) -> Array:
-        assert isinstance(picture, np.ndarray)
-        dark: Array = (picture.mean(axis=1, keepdims=True) < 0).astype(np.float32)
-        return dark
-
-
 def remover() -> Remover:
-    return Remover(Oracle(lighten(LEFT)), DarkIsShadow())  # type: ignore[arg-type]
+    return Remover(Oracle(lighten(LEFT)), find_darker)  # type: ignore[arg-type]
 
 
 def all_of(mask: np.ndarray) -> Selection:
@@ -267,7 +257,7 @@ def test_networks_are_opened_while_the_photo_is_read(
     photo = tmp_path / "photo.png"
     Image.fromarray((plain() * 255).astype(np.uint8)).save(photo)
     task = PhotoTask(photo, tmp_path / "result.png")
-    shared = Remover(exported, DarkIsShadow())  # type: ignore[arg-type]
+    shared = Remover(exported, find_darker)  # type: ignore[arg-type]
     outcome = try_photo(task, PhotoRequest(), RemovalOptions(), shared, SlowFiles(), lambda _: None)
     assert outcome.state == "done", outcome.error
 

@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from oracles import Oracle, lighten
+from oracles import Oracle, find_darker, lighten
 from PIL import Image
 
 from deshadow.cli import app
-from deshadow.diffusion.arrays import Array
 from deshadow.removal import modes
 from deshadow.removal import remover as removers
 from deshadow.removal.balance import balance_colour
@@ -90,17 +89,10 @@ ONE, OTHER = np.s_[100:220, 100:220], np.s_[100:220, 228:300]
 """Two shadows, 8 pixels apart."""
 
 
-class DarkIsShadow:
-    def __call__(self, picture: Array) -> Array:
-        assert isinstance(picture, np.ndarray)
-        dark: Array = (picture.mean(axis=1, keepdims=True) < 0).astype(np.float32)
-        return dark
-
-
 @pytest.fixture
 def remover(monkeypatch: pytest.MonkeyPatch) -> Remover:
     """The one that the library and the command line use as well."""
-    remover = Remover(Oracle(lighten(LEFT)), DarkIsShadow())  # type: ignore[arg-type]
+    remover = Remover(Oracle(lighten(LEFT)), find_darker)  # type: ignore[arg-type]
     monkeypatch.setattr(removers, "_shipped", lambda: remover)
     monkeypatch.setattr(removers, "Remover", lambda *_, **__: remover)
     return remover
@@ -155,7 +147,7 @@ def test_neither_the_network_nor_the_balance_counts_the_other_shadow(
         return original(relighting, shadow, inside, protected)
 
     monkeypatch.setattr(modes, "balance_colour", watch)
-    remover = Remover(Watching(lighten(LEFT)), DarkIsShadow())  # type: ignore[arg-type]
+    remover = Remover(Watching(lighten(LEFT)), find_darker)  # type: ignore[arg-type]
     remover.relight(
         photo().astype(np.float32) / np.float32(255), None, RemovalOptions(mode=mode, instance=(1,))
     )

@@ -1,12 +1,13 @@
 """`deshadow detect`: finds shadows without removing them."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from deshadow.cli.parameters import ChosenRuntime, DetectorWeights, Device
+from deshadow.removal.options import Sensitivity
 from deshadow.runtime.choice import Runtime
 
 if TYPE_CHECKING:
@@ -29,17 +30,27 @@ def detect(
     overlay: Annotated[
         Path | None, Parameter(help="Picture to write: the photo with its shadows outlined and numbered.")
     ] = None,
+    sensitivity: Annotated[
+        Sensitivity,
+        Parameter(help="That of the removal for which the shadows are numbered."),
+    ] = "normal",
     detector: DetectorWeights = "detector",
     device: Device = "auto",
     runtime: ChosenRuntime = "auto",
 ) -> None:
     """Find the shadows of a photo: write them as a mask, and list them with their numbers."""
-    for line in find_shadows(photo, output, overlay, detector, device, runtime):
+    for line in find_shadows(photo, output, overlay, sensitivity, detector, device, runtime):
         print(line)  # noqa: T201
 
 
 def find_shadows(
-    photo: Path, output: Path, overlay: Path | None, detector: str, device: str, runtime: Runtime = "auto"
+    photo: Path,
+    output: Path,
+    overlay: Path | None,
+    sensitivity: Sensitivity,
+    detector: str,
+    device: str,
+    runtime: Runtime = "auto",
 ) -> Iterator[str]:
     """Write the mask, 255 in a shadow, and the overlay; yields a line for each file and each shadow."""
     import numpy as np
@@ -64,7 +75,9 @@ def find_shadows(
         seen = read_photo(photo)
     for folder in dict.fromkeys(place.parent for place in places):
         make_folder(folder)
-    labels = Remover(detector=detector, device=device, runtime=runtime).find_shadows(seen.pixels)
+    remover = Remover(detector=detector, device=device, runtime=runtime)
+    labels = remover.find_shadows(seen.pixels, sensitivity)
+    unsure = remover.find_unsure(seen.pixels, labels, sensitivity)
     mask = Image.fromarray(np.where(labels > 0, np.uint8(255), np.uint8(0)))
     write_output(output, sheets.encode_image(mask, format_of(output)))
     count = int(labels.max(initial=0))
@@ -79,14 +92,15 @@ def find_shadows(
             overlay, sheets.encode_image(sheets.draw_overlay(seen.pixels, labels), format_of(overlay))
         )
         yield f"{overlay}"
-    yield from _listing(labels)
+    yield from _listing(labels, unsure)
 
 
-def _listing(labels: "NDArray[np.int32]") -> Iterator[str]:
+def _listing(labels: "NDArray[np.int32]", unsure: Collection[int]) -> Iterator[str]:
     """Lines with the number of each shadow, its share of the photo, and a point in it for --at."""
     from deshadow.removal import sheets
 
     for number in range(1, int(labels.max(initial=0)) + 1):
         inside = labels == number
         x, y = sheets.find_middle(inside)
-        yield f"{number}: {100 * float(inside.mean()):.1f} % of the photo, at {x:.0f},{y:.0f}"
+        doubt = " (may not be a shadow)" * (number in unsure)
+        yield f"{number}: {100 * float(inside.mean()):.1f} % of the photo, at {x:.0f},{y:.0f}{doubt}"

@@ -17,6 +17,8 @@ def describe_outcome(outcome: "Outcome") -> str:
     match outcome.state:
         case "skipped":
             return f"{place}: exists already, skipped"
+        case "no shadow" if outcome.left_out:
+            return f"{place}: nothing that is surely a shadow, so this is {outcome.photo} unchanged"
         case "no shadow":
             return f"{place}: no shadow found, so this is {outcome.photo} unchanged"
         case "empty mask":

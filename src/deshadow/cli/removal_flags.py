@@ -16,7 +16,7 @@ FILES = Group("Photos and results", sort_key=1)
 SHADOWS = Group("Which shadows", sort_key=2)
 REMOVAL = Group("How they are removed", sort_key=3)
 NETWORKS = Group("Networks", sort_key=4)
-_SELECTING = ("at", "instance", "exclude", "invert_mask", "threshold")
+_SELECTING = ("at", "instance", "exclude", "invert_mask", "sensitivity")
 
 
 def _parse_points(_: Any, tokens: "Sequence[Token]") -> tuple[tuple[int, int], ...]:

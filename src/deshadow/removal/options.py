@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, fields
 from functools import cache
 from numbers import Integral, Real
 from operator import index
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 Mode = Literal["quick", "removal"]
 Sampler = Literal["ddim", "dpm"]
 """The samplers of `diffusion.sampling`, which would import numpy."""
+Sensitivity = Literal["low", "normal", "high"]
 Face = Literal["cli", "http", "page", "library"]
 """Where an option can be set: the command line, the HTTP API, the page in the browser, the library."""
 
@@ -132,13 +133,12 @@ class RemovalOptions:
         default=False,
         metadata=_about("The given mask is black in the shadow instead of white.", "cli", "library"),
     )
-    threshold: float = field(
-        default=0.5,
+    sensitivity: Sensitivity = field(
+        default="normal",
         metadata=_about(
-            "Probability from which a pixel counts as shadow, where no mask is given.",
-            "cli",
-            "library",
-            range=Range(0, 1, 0.01),
+            "How readily something dark counts as a shadow, where no mask is given. normal leaves out what "
+            "may not be a shadow, low leaves out all but clear shadows, high finds more and leaves out "
+            "nothing. A shadow that you select is always removed."
         ),
     )
 
@@ -161,7 +161,7 @@ def list_options(face: Face | None = None) -> tuple[Option, ...]:
             help=declared.metadata["help"],
             faces=declared.metadata["faces"],
             range=declared.metadata["range"],
-            choices=get_args(types[declared.name]) if types[declared.name] in (Mode, Sampler) else (),
+            choices=get_args(types[declared.name]) if get_origin(types[declared.name]) is Literal else (),
         )
         for declared in fields(RemovalOptions)
     )

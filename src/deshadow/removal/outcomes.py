@@ -39,6 +39,8 @@ class Outcome:
     format: str = ""
     shadows: int = 0
     """Number of shadows that were found."""
+    left_out: int = 0
+    """Number of them that stay because they may be something else."""
     shadow_share: float = 0.0
     """Share of the photo's pixels in the mask that was used."""
     touched_share: float = 0.0
@@ -47,6 +49,15 @@ class Outcome:
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
     """Sentences for the user, such as that only the first page was read."""
+
+
+def describe_left_out(count: int) -> tuple[str, ...]:
+    """The note about so many found shadows that stay; none if there are none."""
+    what, them = ("1 dark area that may not be a shadow", "it")
+    if count > 1:
+        what, them = f"{count} dark areas that may not be shadows", "them"
+    note = f"left out {what}; --sensitivity high removes {them} too"
+    return (note,) if count else ()
 
 
 def measure_compression_loss(

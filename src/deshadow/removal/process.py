@@ -16,7 +16,7 @@ from deshadow.photo.writing import written_format
 from deshadow.removal import sheets
 from deshadow.removal.modes import Progress
 from deshadow.removal.options import RemovalOptions
-from deshadow.removal.outcomes import Outcome, PhotoState, measure_compression_loss
+from deshadow.removal.outcomes import Outcome, PhotoState, describe_left_out, measure_compression_loss
 from deshadow.removal.remover import RemovalResult, Remover, WeightsError
 from deshadow.removal.tasks import STANDARD_STREAM, PhotoTask
 from deshadow.system.files import silence_stderr, write_output
@@ -88,11 +88,19 @@ def process_photo(
     with silence_stderr(one_thread):  # libtiff prints messages of its own
         photo = read_photo(data, task.name)
         mask = None if task.mask is None else open_mask(files.read(task.mask), name=str(task.mask))[0]
-    picture, selection = photo.picture, None
-    if mask is not None or request.variants > 1:  # otherwise `relight` does it
-        selection = remover.select(picture, mask, options)
+    picture = photo.picture
+    selection = remover.select(picture, mask, options)
     kind = format_of(task.output) if task.output else written_format(photo)
-    known = Outcome(task.name, "done", (), "", photo.width, photo.height, photo.format, notes=photo.notes)
+    known = Outcome(
+        task.name,
+        "done",
+        width=photo.width,
+        height=photo.height,
+        format=photo.format,
+        shadows=selection.found,
+        left_out=selection.left_out,
+        notes=(*photo.notes, *describe_left_out(selection.left_out)),
+    )
     views: list[tuple[str, Image.Image]] = []
     written: list[str] = []
     for number in range(request.variants):
@@ -114,7 +122,6 @@ def process_photo(
         if number == 0:
             known = replace(
                 known,
-                shadows=found.found,
                 shadow_share=float((found.mask > 0.5).mean()),
                 touched_share=float((found.weight > 0).mean()),
                 compression_loss=measure_compression_loss(photo, encoded, kind, found.weight),

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from deshadow.image.strips import Field, Picture
 from deshadow.photo import inputs
-from deshadow.removal import detect, masks
+from deshadow.removal import certainty, detect, masks
 from deshadow.removal.masks import Labels
 from deshadow.removal.modes import Progress, Report, composite, quick, removal
-from deshadow.removal.options import RemovalOptions, parse_options
+from deshadow.removal.options import RemovalOptions, Sensitivity, parse_options
 from deshadow.removal.reach import weigh
 from deshadow.removal.relighting import apply_strength
 from deshadow.removal.selection import Selection, select, select_painted
@@ -39,6 +39,8 @@ class RemovalResult:
     """(H, W) in [0, 1]: the mask of the selection, before it was dilated."""
     found: int = 0
     """Number of shadows that were found, whether selected or not."""
+    left_out: int = 0
+    """Number of found shadows that stay because they may be something else."""
 
     @property
     def pixels(self) -> Field:
@@ -108,9 +110,15 @@ class Remover:
         """(H, W, 3) sRGB in [0, 1] → (H, W) in [0, 1]: the probability that a pixel lies in a shadow."""
         return detect.detect_shadows(self.detector, pixels)
 
-    def find_shadows(self, pixels: Picture, threshold: float = 0.5) -> Labels:
+    def find_shadows(self, pixels: Picture, sensitivity: Sensitivity = "normal") -> Labels:
         """(H, W, 3) sRGB in [0, 1] → (H, W): 0 outside shadows, 1, 2, … in each, from the largest."""
-        return masks.label_shadows(self.detect(pixels), threshold)
+        return masks.label_shadows(self.detect(pixels), certainty.THRESHOLD[sensitivity])
+
+    def find_unsure(
+        self, pixels: Picture, labels: Labels, sensitivity: Sensitivity = "normal"
+    ) -> tuple[int, ...]:
+        """The numbers of those found shadows (H, W) of (H, W, 3) that may be something else."""
+        return certainty.find_unsure(self.detector, pixels, labels, sensitivity)
 
     def select(
         self,
@@ -121,17 +129,28 @@ class Remover:
         """Select shadows of (H, W, 3) by `at`, `instance` and `exclude` of the options.
 
         `mask` (h, w), of the picture's shape at any size, is 1 (or 255) in the shadow. Without one the
-        shadows are found. Found shadows that a mask hardly covers are protected.
+        shadows are found, and unless some are named, those that may be something else are left out. Found
+        shadows that a mask hardly covers are protected.
         """
         height, width = pixels.shape[:2]
+        given, unsure = None, tuple[int, ...]()
         if mask is None:
-            labels, given = self.find_shadows(pixels, options.threshold), None
+            labels = self.find_shadows(pixels, options.sensitivity)
+            if not (options.at or options.instance):
+                unsure = self.find_unsure(pixels, labels, options.sensitivity)
         else:
             given = masks.as_mask(mask, height, width, options.invert_mask)
             if not (options.at or options.instance or options.exclude):
-                return select_painted(given, self.find_shadows(pixels, options.threshold))
+                return select_painted(given, self.find_shadows(pixels, options.sensitivity))
             labels = masks.label_shadows(given)
-        return select(labels, given, at=options.at, instances=options.instance, exclude=options.exclude)
+        return select(
+            labels,
+            given,
+            at=options.at,
+            instances=options.instance,
+            exclude=options.exclude,
+            unsure=unsure,
+        )
 
     def relight(
         self,
@@ -143,7 +162,7 @@ class Remover:
         """Remove the selected shadows from (H, W, 3) sRGB in [0, 1]; None if nothing is selected.
 
         Without a selection the shadows are found, and selected by the options; a given selection is final, so
-        `at`, `instance`, `exclude`, `invert_mask` and `threshold` have no effect on it. An exception that
+        `at`, `instance`, `exclude`, `invert_mask` and `sensitivity` have no effect on it. An exception that
         `progress` raises ends the work; an `EndEarlyError` between two windows keeps what is done.
         """
         if len(pixels.shape) != 3 or pixels.shape[2] != 3 or 0 in pixels.shape:
@@ -174,14 +193,15 @@ class Remover:
             relit = removal(backend, pixels, selection, weight, relit, options, report)
         relit = apply_strength(pixels, relit, options.strength)
         report(Progress(1.0, "windows" if options.mode == "removal" else "quick"))
-        return RemovalResult(relit, weight, selection.mask, selection.found)
+        return RemovalResult(relit, weight, selection.mask, selection.found, selection.left_out)
 
     def remove(self, image: Image, mask: Any = None, **options: Any) -> Image:
         """The image without its shadows, of the same type; for a path, a Pillow image.
 
         `image` is the bytes of a file, a Pillow image, a numpy array (H, W, 3), a torch tensor (3, H, W) or
         (B, 3, H, W), or a path. `mask` is any of these, 1 (or 255) in the shadow. The options are the fields
-        of `deshadow.removal.options.RemovalOptions`.
+        of `deshadow.removal.options.RemovalOptions`; `sensitivity="high"` also removes what may not be a
+        shadow.
         """
         parsed = parse_options(options)
 

@@ -29,6 +29,8 @@ class Selection:
     """(H, W): other shadows, if any. Their pixels stay as they are, however far the mask is dilated."""
     found: int = 0
     """Number of shadows that were found, of which the selection is a choice."""
+    left_out: int = 0
+    """Number of found shadows that are not selected because they may be something else."""
 
     def __post_init__(self) -> None:
         if self.mask.ndim != 2:
@@ -52,21 +54,25 @@ def select(
     at: Sequence[tuple[int, int]] = (),
     instances: Sequence[int] = (),
     exclude: Sequence[int] = (),
+    unsure: Sequence[int] = (),
 ) -> Selection:
     """Select shadows of the labels (H, W): those at points (x, y) and of the numbers, or else all.
 
-    The excluded numbers are left out. Every shadow that is not selected is protected. `mask` (H, W) is the
-    soft mask that the labels were made from; without it the mask is 1 in all of a selected shadow.
+    The excluded numbers are left out, and of all also the unsure ones, which may not be shadows. Every shadow
+    that is not selected is protected. `mask` (H, W) is the soft mask that the labels were made from; without
+    it the mask is 1 in all of a selected shadow.
     """
     count = int(labels.max(initial=0))
     for number in (*instances, *exclude):
         _check_number(number, count)
-    wanted = {*instances, *(shadow_at(labels, x, y) for x, y in at)} or set(range(1, count + 1))
+    named = {*instances, *(shadow_at(labels, x, y) for x, y in at)}
+    left_out = set() if named else set(unsure) - set(exclude)
+    wanted = (named or set(range(1, count + 1))) - set(exclude) - left_out
     chosen = np.zeros(count + 1, np.bool_)
-    chosen[list(wanted - set(exclude))] = True
+    chosen[list(wanted)] = True
     selected = chosen[labels]
     soft = selected.astype(np.float32) if mask is None else np.where(selected, mask, np.float32(0))
-    return Selection(soft, _protect((labels > 0) & ~selected), count)
+    return Selection(soft, _protect((labels > 0) & ~selected), count, len(left_out))
 
 
 def select_painted(mask: Mask, labels: Labels) -> Selection:

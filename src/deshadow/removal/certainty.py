@@ -1,0 +1,64 @@
+"""How sure it is that a found shadow is a shadow, and not something dark.
+
+The detector looks again, at a smaller and brighter copy of the photo. A shadow is darker than the same ground
+in the light, whatever the exposure, so it is found again. Gaps between stones, dark paint and black things
+are often not.
+"""
+
+import numpy as np
+
+from deshadow.image.filters import resize
+from deshadow.image.strips import Field, Picture
+from deshadow.removal.detect import DETECTOR_SIDE, detect_shadows
+from deshadow.removal.masks import Labels
+from deshadow.removal.options import Sensitivity
+from deshadow.removal.parts import fit_parts
+from deshadow.removal.relighting import downscale
+from deshadow.runtime.backend import Detector
+
+THRESHOLD: dict[Sensitivity, float] = {"low": 0.5, "normal": 0.5, "high": 0.3}
+"""Probability from which a pixel counts as shadow."""
+LEAST: dict[Sensitivity, float] = {"low": 0.8, "normal": 0.3, "high": 0.0}
+"""Certainty from which a found shadow is removed although nobody selected it."""
+_SIDE = 256
+"""Longer side of the copy of the photo, or of a part of a long one."""
+_BRIGHTER = 0.6
+"""Exponent by which the sRGB values of the copy are raised."""
+_SAMPLED = 1024
+"""Longer side of the grid of pixels, in the photo or in a part of it, over which a shadow is averaged."""
+
+
+def find_unsure(
+    detector: Detector, pixels: Picture, labels: Labels, sensitivity: Sensitivity
+) -> tuple[int, ...]:
+    """The numbers of those shadows of (H, W) that may be something else, in the picture (H, W, 3)."""
+    if not LEAST[sensitivity] or not labels.any():
+        return ()
+    certainty = measure_certainty(detector, pixels, labels)
+    return tuple(int(place) + 1 for place in np.flatnonzero(certainty < LEAST[sensitivity]))
+
+
+def measure_certainty(detector: Detector, pixels: Picture, labels: Labels) -> Field:
+    """(H, W, 3) sRGB in [0, 1], (H, W) → (N,) in [0, 1]: how sure it is that shadow 1, …, N is a shadow.
+
+    It is the mean probability that the detector gives to the pixels of a shadow when it looks again.
+    """
+    size = pixels.shape[:2]
+    small = resize(downscale(pixels, *fit_parts(size, DETECTOR_SIDE)), *fit_parts(size, _SIDE)).clip(0, 1)
+    again = detect_shadows(detector, small**_BRIGHTER)
+    grid = fit_parts(size, _SAMPLED)
+    numbers, probability = (_sample(field, *grid) for field in (labels, again))
+    count = int(labels.max(initial=0)) + 1
+    totals = np.bincount(numbers.ravel(), probability.ravel(), count)
+    certainty: Field = (totals / np.bincount(numbers.ravel(), minlength=count).clip(1))[1:].astype(np.float32)
+    return certainty
+
+
+def _sample(field: Field | Labels, height: int, width: int) -> Field | Labels:
+    """(H, W) → (height, width): the pixels in the middle of the cells of a grid."""
+    down, across = (
+        (np.arange(count) * 2 + 1) * side // (2 * count)
+        for side, count in zip(field.shape, (height, width), strict=True)
+    )
+    sampled: Field | Labels = field[np.ix_(down, across)]
+    return sampled
