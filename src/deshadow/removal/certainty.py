@@ -18,7 +18,7 @@ from deshadow.runtime.backend import Detector
 
 THRESHOLD: dict[Sensitivity, float] = {"low": 0.5, "normal": 0.5, "high": 0.3}
 """Probability from which a pixel counts as shadow."""
-LEAST: dict[Sensitivity, float] = {"low": 0.8, "normal": 0.3, "high": 0.0}
+LEAST: dict[Sensitivity, float] = {"low": 0.8, "normal": 0.25, "high": 0.0}
 """Certainty from which a found shadow is removed although nobody selected it."""
 _SIDE = 256
 """Longer side of the copy of the photo, or of a part of a long one."""
