@@ -35,7 +35,7 @@ class Noting(StandIn):
     def relight(
         self,
         pixels: NDArray[np.float32],
-        selection: Selection | None,
+        selection: Selection,
         options: RemovalOptions,
         progress: Callable[[Progress], None] | None,
     ) -> RemovalResult | None:

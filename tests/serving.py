@@ -107,6 +107,14 @@ def scene(width: int = 80, height: int = 60, tint: int = 0) -> NDArray[np.uint8]
     return picture
 
 
+def doubtful(width: int = 80, height: int = 60) -> NDArray[np.uint8]:
+    """(H, W, 3): the same, but the small shadow is blue, so that the stand-in is not sure of it."""
+    picture = scene(width, height)
+    small = picture[:, : 30 * width // 80]
+    small[..., :2] //= np.where(small.max(-1, keepdims=True) < 64, 3, 1).astype(np.uint8)
+    return picture
+
+
 def shaded(picture: NDArray[np.uint8]) -> NDArray[np.bool_]:
     """(H, W): where the stand-in sees shadow."""
     dark: NDArray[np.bool_] = picture.max(-1) < 64

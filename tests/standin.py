@@ -12,26 +12,42 @@ import uvicorn
 from numpy.typing import NDArray
 
 from deshadow.removal.modes import EndEarlyError, Progress, Stage
-from deshadow.removal.options import RemovalOptions
+from deshadow.removal.options import RemovalOptions, Sensitivity
 from deshadow.removal.remover import RemovalResult
-from deshadow.removal.selection import Selection
+from deshadow.removal.selection import Selection, select
 from deshadow.serve.app import PageFile, create_app, load_site
 from deshadow.serve.settings import Settings
 
 
 class StandIn:
-    """Pixels under 0.25 are shadow; they become twice as bright, column by column of windows."""
+    """Pixels under 0.25 are shadow; they become twice as bright, column by column of windows.
+
+    It is not sure of blue ones. With high sensitivity, pixels under 0.4 are shadow too.
+    """
 
     def __init__(self, pause: float = 0.0, windows: int = 4) -> None:
         self.pause = pause
         self.windows = windows
         self.detections = 0
 
-    def find_shadows(self, pixels: NDArray[np.float32]) -> NDArray[np.int32]:
+    def find_shadows(
+        self, pixels: NDArray[np.float32], sensitivity: Sensitivity = "normal"
+    ) -> NDArray[np.int32]:
         """(H, W, 3) → (H, W), numbered from the largest shadow on."""
         self.detections += 1
         time.sleep(self.pause)
-        return self.label(pixels.max(-1) < 0.25)
+        return self.label(pixels.max(-1) < (0.4 if sensitivity == "high" else 0.25))
+
+    def find_unsure(
+        self, pixels: NDArray[np.float32], labels: NDArray[np.int32], sensitivity: Sensitivity
+    ) -> tuple[int, ...]:
+        blue = pixels[..., 2] - pixels[..., 0]
+        numbers = range(1, int(labels.max(initial=0)) + 1)
+        return tuple(n for n in numbers if sensitivity != "high" and blue[labels == n].mean() > 0.05)
+
+    def select(self, pixels: NDArray[np.float32], mask: None, options: RemovalOptions) -> Selection:
+        labels = self.find_shadows(pixels, options.sensitivity)
+        return select(labels, unsure=self.find_unsure(pixels, labels, options.sensitivity))
 
     @staticmethod
     def label(dark: NDArray[np.bool_]) -> NDArray[np.int32]:
@@ -47,12 +63,10 @@ class StandIn:
     def relight(
         self,
         pixels: NDArray[np.float32],
-        selection: Selection | None,
+        selection: Selection,
         options: RemovalOptions,
         progress: Callable[[Progress], None] | None,
     ) -> RemovalResult | None:
-        if selection is None:
-            selection = Selection((self.find_shadows(pixels) > 0).astype(np.float32))
         mask = selection.mask
         if not mask.any():
             return None

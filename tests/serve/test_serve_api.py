@@ -4,13 +4,14 @@ import json
 import stat
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import httpx
 import numpy as np
 import pytest
 from fastapi import UploadFile
 from PIL import Image
-from serving import Served, decoded, encoded, parts, scene, serving, shaded
+from serving import Served, decoded, doubtful, encoded, parts, scene, serving, shaded
 from standin import StandIn
 
 from deshadow.serve.errors import ApiError
@@ -73,6 +74,43 @@ def test_shadows_are_numbered_from_the_largest_and_found_once(served: Served) ->
         assert labels[y, x] == each["number"]
         assert (labels == each["number"]).sum() == each["area"]
     assert ((labels > 0) == shaded(picture)).all()
+
+
+def test_what_may_not_be_a_shadow_stays_unless_it_is_selected_or_sensitivity_is_high(served: Served) -> None:
+    picture = doubtful()
+    photo = served.upload(encoded(picture))
+
+    def remove(**fields: Any) -> tuple[bool, bool, int]:
+        job = served.wait(served.start(photo["id"], **fields)["id"])
+        answer = served.http.post("/api/remove", files=parts(file=encoded(picture), **fields))
+        assert answer.headers["deshadow-left-out"] == str(job["left_out"])
+        result = served.result(job["id"])
+        assert (decoded(answer.content) == result).all()
+        large, small = (bool((result != picture)[30, x].any()) for x in (50, 15))
+        return large, small, job["left_out"]
+
+    found = served.http.get(photo["shadows"]).json()["instances"]
+    assert [each["sure"] for each in found] == [True, False]
+    assert remove() == (True, False, 1)
+    assert remove(sensitivity="high") == (True, True, 0)
+    assert remove(instances=2) == (False, True, 0)
+    assert remove(points="15,30") == (False, True, 0)
+    assert remove(mask=encoded(shaded(picture).astype(np.uint8) * 255)) == (True, True, 0)
+
+
+def test_each_sensitivity_has_its_shadows_and_their_picture(served: Served) -> None:
+    picture = doubtful()
+    picture[:, 25:35] = 90  # dark, but not as dark as a shadow
+    photo = served.upload(encoded(picture))
+    for sensitivity, count in (("normal", 2), ("high", 3), ("normal", 2)):
+        found = served.http.get(photo["shadows"], params={"sensitivity": sensitivity}).json()
+        labels = decoded(served.http.get(found["labels"]).content)
+        assert len(found["instances"]) == labels.max() == count
+    job = served.wait(served.start(photo["id"], instances=2, sensitivity="high")["id"])
+    changed = (served.result(job["id"]) != picture).any(-1)
+    assert changed[:, 25:35].all()
+    assert not changed[:, :25].any()
+    assert served.http.get(photo["shadows"], params={"sensitivity": "wild"}).status_code == 422
 
 
 def test_a_job_changes_the_shadow_and_not_one_bit_elsewhere(served: Served) -> None:
@@ -276,7 +314,7 @@ def test_who_asks_again_for_shadows_does_not_get_the_search_that_was_given_up(sl
     photo = slow.upload(encoded(scene()))
     with pytest.raises(httpx.ReadTimeout):
         slow.http.get(photo["shadows"], timeout=0.1)
-    task = slow.app.service.store.get_photo(photo["id"]).detection
+    task = slow.app.service.store.get_photo(photo["id"]).detections["normal"]
     assert task is not None
     task.cancelled.wait()
     assert len(slow.http.get(photo["shadows"]).json()["instances"]) == 2

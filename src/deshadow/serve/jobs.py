@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from deshadow.photo import Photo, encode_photo
 from deshadow.removal.modes import EndEarlyError, Progress
-from deshadow.removal.options import RemovalOptions
+from deshadow.removal.options import RemovalOptions, Sensitivity
 from deshadow.removal.remover import RemovalResult
 from deshadow.removal.selection import Selection, select, select_painted
 from deshadow.serve import pictures
@@ -28,23 +28,31 @@ _PREVIEW_SHARE = 0.2
 class Networks(Protocol):
     """What the server needs of a `deshadow.removal.remover.Remover`."""
 
-    def find_shadows(self, pixels: NDArray[np.float32], /) -> NDArray[np.int32]:
+    def find_shadows(self, pixels: NDArray[np.float32], sensitivity: Sensitivity, /) -> NDArray[np.int32]:
         """(H, W, 3) sRGB in [0, 1] → (H, W): 0 outside shadows, 1, 2, … in each, from the largest."""
+
+    def find_unsure(
+        self, pixels: NDArray[np.float32], labels: NDArray[np.int32], sensitivity: Sensitivity, /
+    ) -> tuple[int, ...]:
+        """The numbers of those found shadows that may be something else."""
+
+    def select(self, pixels: NDArray[np.float32], mask: None, options: RemovalOptions, /) -> Selection:
+        """All shadows that are found, without those that may be something else."""
 
     def relight(
         self,
         pixels: NDArray[np.float32],
-        selection: Selection | None,
+        selection: Selection,
         options: RemovalOptions,
         progress: Callable[[Progress], None] | None,
         /,
     ) -> RemovalResult | None:
-        """Remove the selected shadows, or all; None if there are none."""
+        """Remove the selected shadows; None if none is selected."""
 
 
 @dataclass(frozen=True)
 class RemovalRequest:
-    """What a client asks for: which shadows to remove (all, if none is named), and with which options."""
+    """What a client asks for: which shadows to remove (all that are sure, if none is named), and how."""
 
     options: RemovalOptions
     masked: bool = False
@@ -65,12 +73,14 @@ def examine_upload(stored: StoredPhoto, max_pixels: int, show: bool) -> None:
         stored.bytes += write_private(stored.file("picture"), data)
 
 
-def run_detection(networks: Networks, stored: StoredPhoto, max_pixels: int, task: QueuedTask) -> None:
+def run_detection(
+    networks: Networks, stored: StoredPhoto, sensitivity: Sensitivity, max_pixels: int, task: QueuedTask
+) -> None:
     """Find the shadows of a photo, unless they are known."""
-    if stored.shadows is None:
+    if sensitivity not in stored.shadows:
         task.report("detect", 0.0)
         photo = pictures.decode_photo(stored.file("upload"), stored.name, max_pixels)
-        _find_labels(networks, stored, photo, task)
+        _find_labels(networks, stored, photo, sensitivity, task)
 
 
 def run_removal(
@@ -106,7 +116,8 @@ def _remove(
     photo = pictures.decode_photo(job.photo.file("upload"), job.photo.name, max_pixels)
     base = _read_base(job) if job.base else None
     start = photo.pixels if base is None else base.paste(photo.pixels)
-    selection = _select(networks, job, request, photo, task)
+    selection = _select(networks, job, request, photo, start, task)
+    job.left_out = selection.left_out
     result = networks.relight(start, selection, request.options, _make_reporter(job, task, rest))
     task.report("write", 0.97, task.done, task.total)
     job.found = result is not None
@@ -147,20 +158,26 @@ def _read_base(job: RemovalJob) -> Layer:
 
 
 def _select(
-    networks: Networks, job: RemovalJob, request: RemovalRequest, photo: Photo, task: QueuedTask
-) -> Selection | None:
-    """What the client selected among the shadows of the uploaded photo; None if it named none.
+    networks: Networks,
+    job: RemovalJob,
+    request: RemovalRequest,
+    photo: Photo,
+    start: NDArray[np.float32],
+    task: QueuedTask,
+) -> Selection:
+    """What the client selected among the shadows of the uploaded photo; if nothing, those left at the start.
 
     They are those of the upload also for a job that starts from another one's result, so that a number means
     the same shadow in each job.
     """
+    sensitivity = request.options.sensitivity
     if request.masked:
         mask = pictures.decode_grey(job.file("given"))
-        labels = _find_labels(networks, job.photo, photo, task)
+        labels = _find_labels(networks, job.photo, photo, sensitivity, task)
         return select_painted(mask.astype(np.float32) / np.float32(255), labels)
     if not request.instances and not request.points:
-        return None
-    labels = _find_labels(networks, job.photo, photo, task)
+        return networks.select(start, None, request.options)
+    labels = _find_labels(networks, job.photo, photo, sensitivity, task)
     try:
         return select(labels, at=request.points, instances=request.instances)
     except ValueError as error:
@@ -169,17 +186,19 @@ def _select(
 
 
 def _find_labels(
-    networks: Networks, stored: StoredPhoto, photo: Photo, task: QueuedTask
+    networks: Networks, stored: StoredPhoto, photo: Photo, sensitivity: Sensitivity, task: QueuedTask
 ) -> NDArray[np.integer[Any]]:
-    """(H, W): the numbers of the shadows of the uploaded photo, which are found once."""
-    path = stored.file("labels")
-    if stored.shadows is not None:
+    """(H, W): the numbers of the shadows of the uploaded photo, which are found once a sensitivity."""
+    path = stored.labels(sensitivity)
+    if sensitivity in stored.shadows:
         return pictures.decode_grey(path)
-    found = networks.find_shadows(photo.pixels)
+    found = networks.find_shadows(photo.pixels, sensitivity)
+    task.check()
+    unsure = networks.find_unsure(photo.pixels, found, sensitivity)
     task.check()
     labels = np.where(found <= MAX_SHADOWS, found, 0).astype(np.uint8)
     stored.bytes += write_private(path, pictures.encode_grey(labels))
-    stored.shadows = pictures.list_shadows(labels)
+    stored.shadows[sensitivity] = pictures.list_shadows(labels, unsure)
     return labels
 
 

@@ -1,7 +1,7 @@
 """Pictures: reads uploads within limits, encodes what a browser shows, lists shadows, keeps what changed."""
 
 import io
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,16 +106,20 @@ def to_8_bits(pixels: NDArray[np.float32]) -> NDArray[np.uint8]:
 
 @dataclass(frozen=True)
 class Shadow:
-    """One found shadow; `box` is left, top, right, bottom (exclusive), `centre` (x, y) lies in the shadow."""
+    """One found shadow; `box` is left, top, right, bottom (exclusive), `centre` (x, y) lies in the shadow.
+
+    One that is not `sure` may be something else, and is not removed unless it is selected.
+    """
 
     number: int
+    sure: bool
     area: int
     box: tuple[int, int, int, int]
     centre: tuple[int, int]
 
 
-def list_shadows(labels: NDArray[np.uint8]) -> list[Shadow]:
-    """(H, W), 0 = no shadow → the shadows by number."""
+def list_shadows(labels: NDArray[np.uint8], unsure: Collection[int] = ()) -> list[Shadow]:
+    """(H, W), 0 = no shadow → the shadows by number, those of the given numbers as unsure."""
     places = np.flatnonzero(labels)
     numbers = labels.ravel()[places]
     places = places[np.argsort(numbers, kind="stable")]
@@ -123,14 +127,16 @@ def list_shadows(labels: NDArray[np.uint8]) -> list[Shadow]:
     found = []
     for group, number in zip(np.split(places, np.cumsum(areas)[:-1])[1:], range(1, len(areas)), strict=True):
         if group.size:
-            found.append(_describe_shadow(number, *np.divmod(group, labels.shape[1])))
+            sure = number not in unsure
+            found.append(_describe_shadow(number, sure, *np.divmod(group, labels.shape[1])))
     return found
 
 
-def _describe_shadow(number: int, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Shadow:
+def _describe_shadow(number: int, sure: bool, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> Shadow:
     nearest = int(np.argmin((rows - rows.mean()) ** 2 + (columns - columns.mean()) ** 2))
     return Shadow(
         number,
+        sure,
         rows.size,
         (int(columns.min()), int(rows[0]), int(columns.max()) + 1, int(rows[-1]) + 1),
         (int(columns[nearest]), int(rows[nearest])),

@@ -12,6 +12,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response, StreamingResponse
 
 from deshadow.photo.formats import FORMATS, WRITTEN_AS
+from deshadow.removal.options import RemovalOptions, Sensitivity
 from deshadow.removal.reach import measure_scale
 from deshadow.serve.errors import ApiError, not_found
 from deshadow.serve.schema import (
@@ -37,6 +38,10 @@ _EVENT_PAUSE = 0.2
 _EVENT_SILENCE = 15.0
 """Seconds without an event after which a comment is sent, so that proxies keep the connection open."""
 _CHUNK = 1 << 18
+NORMAL = RemovalOptions().sensitivity
+SensitivityQuery = Annotated[
+    Sensitivity, Query(description="As that of a removal, whose numbers of shadows are the same.")
+]
 _UNFINISHED = ApiError(409, "not_ready", "The job is not finished; its `state` says how far it is.")
 
 
@@ -68,23 +73,24 @@ def make_photo_routes(service: Service) -> APIRouter:
         return await _send_file(stored.file("picture"), stored.display)
 
     @routes.get("/{photo}/shadows", responses=error_responses(404, 409, 422, 429, 503))
-    async def get_shadows(photo: str, request: Request) -> ShadowsOut:
+    async def get_shadows(photo: str, request: Request, sensitivity: SensitivityQuery = NORMAL) -> ShadowsOut:
         """Find the shadows of a photo. The first request for a photo waits for the detector."""
         stored = service.store.get_photo(photo)
-        await service.detect_shadows(stored, request)
-        found = [ShadowOut(**dataclasses.asdict(shadow)) for shadow in stored.shadows or ()]
-        return ShadowsOut(instances=found, labels=f"/api/photos/{stored.id}/labels.png")
+        await service.detect_shadows(stored, sensitivity, request)
+        found = [ShadowOut(**dataclasses.asdict(shadow)) for shadow in stored.shadows[sensitivity]]
+        labels = f"/api/photos/{stored.id}/labels.png?sensitivity={sensitivity}"
+        return ShadowsOut(instances=found, labels=labels)
 
     @routes.get(
         "/{photo}/labels.png",
         response_class=Response,
         responses={**IMAGE, **error_responses(404, 409, 422, 429, 503)},
     )
-    async def get_labels(photo: str, request: Request) -> Response:
+    async def get_labels(photo: str, request: Request, sensitivity: SensitivityQuery = NORMAL) -> Response:
         """A grey picture of the photo's size: each pixel is the number of its shadow, or 0."""
         stored = service.store.get_photo(photo)
-        await service.detect_shadows(stored, request)
-        return await _send_file(stored.file("labels"), "image/png")
+        await service.detect_shadows(stored, sensitivity, request)
+        return await _send_file(stored.labels(sensitivity), "image/png")
 
     @routes.delete("/{photo}", status_code=204, responses=error_responses(404))
     async def delete_photo(photo: str) -> None:
@@ -203,6 +209,7 @@ def make_job_routes(service: Service) -> APIRouter:
             await service.wait_for_job(job, request)
             kind, headers = _name_download(photo)
             headers["Deshadow-Shadow"] = "found" if job.found else "none"
+            headers["Deshadow-Left-Out"] = str(job.left_out)
             return await _send_file(job.file("result"), kind, headers)
         finally:
             service.delete_photo(photo)  # the result is open, and so can still be sent
@@ -242,6 +249,7 @@ def _describe_job(service: Service, job: RemovalJob) -> JobOut:
         done=task.done,
         total=task.total,
         found=job.found if done else None,
+        left_out=job.left_out,
         seconds=round(seconds, 2),
         left=None if left is None else round(left, 1),
         preview=f"{address}/preview?n={job.previews}" if job.preview and not done else None,

@@ -26,7 +26,7 @@ class PhotoForm(BaseModel):
 
 
 class SelectionForm(BaseModel):
-    """Which shadows to remove. Without instances, points and mask, all shadows that are found are removed."""
+    """Which shadows to remove. Without instances, points and mask, all are that `sensitivity` allows."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -148,6 +148,10 @@ class ShadowOut(BaseModel):
     """One found shadow. Number 1 is the largest."""
 
     number: int
+    sure: Annotated[
+        bool,
+        Field(description="false: it may be something else, and is not removed unless it is selected."),
+    ]
     area: Annotated[int, Field(description="In pixels.")]
     box: Annotated[
         tuple[int, int, int, int], Field(description="Left, top, right and bottom; the last two exclusive.")
@@ -178,6 +182,9 @@ class JobOut(BaseModel):
     total: Annotated[int, Field(description="Number of windows.")]
     found: Annotated[
         bool | None, Field(description="false: no shadow was found, and the photo is unchanged.")
+    ]
+    left_out: Annotated[
+        int, Field(description="Number of found shadows that stay because they may be something else.")
     ]
     seconds: Annotated[float, Field(description="Seconds since the work began.")]
     left: Annotated[float | None, Field(description="Estimate of the seconds until the job is done.")]

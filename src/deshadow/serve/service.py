@@ -6,6 +6,7 @@ from contextlib import suppress
 
 from fastapi import Request, UploadFile
 
+from deshadow.removal.options import Sensitivity
 from deshadow.serve import jobs, pictures
 from deshadow.serve.errors import ApiError, stopping
 from deshadow.serve.jobs import Networks, RemovalRequest
@@ -47,22 +48,22 @@ class Service:
         self.store.add(photo)
         return photo
 
-    async def detect_shadows(self, photo: StoredPhoto, request: Request) -> None:
+    async def detect_shadows(self, photo: StoredPhoto, sensitivity: Sensitivity, request: Request) -> None:
         """Wait until the shadows of a photo are known.
 
         All requests for them share one task, which is cancelled when the last of these requests is closed.
         """
-        if photo.shadows is not None:
+        if sensitivity in photo.shadows:
             return
-        task = photo.detection
+        task = photo.detections.get(sensitivity)
         if task is None or task.ended.done() or task.cancelled.is_set():
 
             def run(task: QueuedTask) -> None:
-                jobs.run_detection(self.networks, photo, self.settings.max_pixels, task)
+                jobs.run_detection(self.networks, photo, sensitivity, self.settings.max_pixels, task)
 
             task = QueuedTask(run, urgent=True)
             self.queue.put(task)
-            photo.detection = task
+            photo.detections[sensitivity] = task
         task.waiting_requests += 1
         try:
             await wait_for_task(task, request)

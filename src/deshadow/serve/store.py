@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from deshadow.removal.options import Sensitivity
 from deshadow.serve.errors import ApiError, not_found
 from deshadow.serve.pictures import Shadow
 from deshadow.serve.queue import QueuedTask
@@ -37,6 +38,8 @@ class RemovalJob:
     """Number of previews so far."""
     found: bool | None = None
     """Whether there was a shadow to remove; None until that is known."""
+    left_out: int = 0
+    """Number of found shadows that stay because they may be something else."""
     bytes: int = 0
     """Bytes of its files."""
 
@@ -62,20 +65,24 @@ class StoredPhoto:
     """Bytes of its files, without those of its jobs."""
     display: str = "image/jpeg"
     """Media type of the picture for the browser."""
-    shadows: list[Shadow] | None = None
-    """None until the shadows were looked for."""
-    detection: QueuedTask | None = None
+    shadows: dict[Sensitivity, list[Shadow]] = field(default_factory=dict)
+    """Those found with each sensitivity that was asked for."""
+    detections: dict[Sensitivity, QueuedTask] = field(default_factory=dict)
     jobs: dict[str, RemovalJob] = field(default_factory=dict)
 
     def file(self, what: str) -> Path:
-        """Path of one of its files: upload, picture, labels."""
+        """Path of one of its files: upload, picture."""
         return self.folder / what
+
+    def labels(self, sensitivity: Sensitivity) -> Path:
+        """Path of the picture of its shadows' numbers."""
+        return self.folder / f"labels-{sensitivity}"
 
     @property
     def tasks(self) -> Iterator[QueuedTask]:
         """All tasks of this photo that have not ended."""
         found = [job.task for job in self.jobs.values()]
-        return (task for task in [*found, *filter(None, [self.detection])] if not task.ended.done())
+        return (task for task in [*found, *self.detections.values()] if not task.ended.done())
 
 
 class Store:
