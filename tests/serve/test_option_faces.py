@@ -77,6 +77,11 @@ def test_the_page_has_a_control_for_each_option_as_declared(page_server: Served,
     modes = page.evaluate("[...document.querySelectorAll('[data-mode]')].map((each) => each.dataset.mode)")
     expected = {option.name: option for option in list_options("page")}
     assert modes == list(expected.pop("mode").choices)
+    sensitivity = expected.pop("sensitivity")
+    listed = page.locator("[name=sensitivity]")
+    values = listed.locator("option").evaluate_all("(each) => each.map(({ value }) => value)")
+    assert (values, listed.input_value()) == (list(sensitivity.choices), sensitivity.default)
+    assert page.locator("label.sensitivity").get_attribute("title") == sensitivity.help
     assert set(controls) == set(expected)
     for name, option in expected.items():
         control = controls[name]

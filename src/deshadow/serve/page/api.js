@@ -57,8 +57,8 @@ export function upload(file, name, signal, onFull) {
   return retryWhileFull(() => json("/api/photos", { method: "POST", body, signal }), signal, onFull);
 }
 
-export const shadows = (photo, signal, onFull) =>
-  retryWhileFull(() => json(photo.shadows, { signal }), signal, onFull);
+export const shadows = (photo, sensitivity, signal, onFull) =>
+  retryWhileFull(() => json(`${photo.shadows}?sensitivity=${sensitivity}`, { signal }), signal, onFull);
 
 export const deletePhoto = (photo) =>
   fetch(`/api/photos/${photo.id}`, { method: "DELETE", keepalive: true }).catch(() => null);

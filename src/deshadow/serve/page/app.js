@@ -26,7 +26,8 @@ const form = $("#panel");
 const notes = new Notes($("#note"));
 const stage = new Stage($("#stage"));
 const compare = new Compare(stage, { divider: $("#divider"), toggle: $("#compare"), hold: $("#hold") });
-const controls = new Controls(form, () => {
+const controls = new Controls(form, (name) => {
+  if (name === "sensitivity") return session.findAgain();
   stage.dilate = controls.get("dilate");
   stage.feather = controls.get("feather");
   stage.later();
@@ -227,6 +228,9 @@ session.addEventListener("found", () => {
   notes.show("No shadow found. Paint over a shadow to select it.", { action: ["Use the brush", () => setTool("brush")] });
 });
 session.addEventListener("nothing", () => {
+  if (session.editing.present.length) {
+    return notes.show("What is striped may not be a shadow, so it stays. Click what you want to remove.");
+  }
   setTool("brush");
   notes.show("Paint over the shadow to remove.");
 });

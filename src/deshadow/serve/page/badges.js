@@ -22,7 +22,7 @@ export class Badges {
       badge.remove();
       this.drawn.delete(number);
     }
-    for (const { number } of present) {
+    for (const { number, sure } of present) {
       if (!this.drawn.has(number)) {
         const badge = document.createElement("span");
         badge.className = "badge";
@@ -32,6 +32,7 @@ export class Badges {
         this.drawn.set(number, badge);
       }
       this.drawn.get(number).classList.toggle("selected", editing.selected.has(number));
+      this.drawn.get(number).classList.toggle("unsure", !sure);
     }
     this.place();
   }

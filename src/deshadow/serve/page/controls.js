@@ -4,6 +4,7 @@
 const formatLength = (value, scale) => (value ? `${Math.max(1, Math.round(value * scale))} px` : "off");
 
 const TITLES = { dilate: "Grow" };
+const CHOICES = { low: "Low: clear shadows only", normal: "Normal", high: "High: finds more" };
 
 const FORMATS = {
   dilate: formatLength,
@@ -19,10 +20,11 @@ export class Controls {
     this.onChange = onChange;
     this.scale = 1;
     this.inputs = {};
+    this.choices = {}; // name → select
     form.addEventListener("submit", (event) => event.preventDefault());
     form.addEventListener("input", ({ target }) => {
-      if (this.inputs[target.name] !== target) return;
-      this.label(target.name);
+      if (this.inputs[target.name] === target) this.label(target.name);
+      else if (this.choices[target.name] !== target) return;
       onChange(target.name);
     });
     form.addEventListener("dblclick", ({ target }) => {
@@ -30,11 +32,13 @@ export class Controls {
     });
   }
 
-  /** Build a control for each number among `options` of the server's settings that the page shows. */
+  /** Build a slider for each number among `options` of the server's settings, and fill the lists of the page. */
   configure(options) {
     const sliders = this.form.querySelector(".sliders");
     sliders.replaceChildren();
     for (const [name, option] of Object.entries(options)) {
+      const list = this.form.elements[name];
+      if (option.choices && list) this.fill(list, option);
       if (!option.page || option.choices) continue;
       const label = buildSlider(name, option);
       this.inputs[name] = label.querySelector("input");
@@ -42,6 +46,13 @@ export class Controls {
       this.label(name);
       this.onChange(name);
     }
+  }
+
+  fill(list, { help, default: value, choices }) {
+    list.replaceChildren(...choices.map((choice) => new Option(CHOICES[choice] ?? choice, choice, choice === value)));
+    list.value = value;
+    list.labels[0].title = help;
+    this.choices[list.name] = list;
   }
 
   /** Set how many pixels of the open photo a length of 1 stands for. */
@@ -62,7 +73,9 @@ export class Controls {
   }
 
   get values() {
-    return Object.fromEntries(Object.keys(this.inputs).map((name) => [name, this.get(name)]));
+    const numbers = Object.keys(this.inputs).map((name) => [name, this.get(name)]);
+    const chosen = Object.values(this.choices).map(({ name, value }) => [name, value]);
+    return Object.fromEntries([...numbers, ...chosen]);
   }
 
   label(name) {

@@ -28,7 +28,7 @@ export class Editing extends EventTarget {
 
   snapshot(label) {
     const { selected, removed, result } = this;
-    return { label, runs: this.mask.runs(), selected: [...selected], removed: [...removed], result };
+    return { label, runs: this.mask.runs(), labels: this.labels, selected: [...selected], removed: [...removed], result };
   }
 
   tell(...names) {
@@ -55,7 +55,23 @@ export class Editing extends EventTarget {
   setShadows(instances, labels) {
     this.instances = instances;
     this.labels = labels;
+    this.recount();
     this.tell("mask");
+  }
+
+  /** Tell anew which shadows are selected and removed, by the mask and by those of the removals so far. */
+  recount() {
+    const within = (mask, most) => {
+      const share = this.labels ? shares(this.labels, mask.data) : [];
+      return this.instances.map(({ number }) => number).filter((number) => share[number] > most);
+    };
+    this.removed = new Set();
+    for (let { result } = this; result; result = result.run.base) {
+      const mask = new Mask(this.photo.width, this.photo.height);
+      mask.restore(result.run.runs);
+      for (const number of within(mask, MOST_OF_IT)) this.removed.add(number);
+    }
+    this.selected = new Set(within(this.mask, ALL).filter((number) => !this.removed.has(number)));
   }
 
   /** The number of the found shadow at a point, or 0 if there is none or it is removed. */
@@ -70,6 +86,11 @@ export class Editing extends EventTarget {
     return this.instances.filter(({ number }) => !this.removed.has(number) && !this.leaving.has(number));
   }
 
+  /** Those of them that are surely shadows. */
+  get sure() {
+    return this.present.filter(({ sure }) => sure);
+  }
+
   /** Select a shadow, or deselect it; returns whether it is selected now. */
   toggle(number) {
     const selecting = !this.selected.has(number);
@@ -79,11 +100,15 @@ export class Editing extends EventTarget {
     return selecting;
   }
 
-  selectAll() {
-    const numbers = this.present.map(({ number }) => number);
+  select(shadows, label) {
+    const numbers = shadows.map(({ number }) => number);
     this.mask.setLabels(this.labels, numbers, 1);
     this.selected = new Set(numbers);
-    this.commit("All shadows selected");
+    this.commit(label);
+  }
+
+  selectAll() {
+    this.select(this.present, "All shadows selected");
   }
 
   clear() {
@@ -141,11 +166,12 @@ export class Editing extends EventTarget {
     if (direction === "undo" ? !history.canUndo : !history.canRedo) return null;
     const before = this.result;
     const label = history[direction]();
-    const { runs, selected, removed, result } = history.current;
+    const { runs, labels, selected, removed, result } = history.current;
     this.mask.restore(runs);
     this.selected = new Set(selected);
     this.removed = new Set(removed);
     this.result = result;
+    if (labels !== this.labels) this.recount(); // the numbers are those of an earlier search
     this.empty = this.mask.empty;
     this.tell("mask", "history");
     if (result !== before) this.tell("picture");

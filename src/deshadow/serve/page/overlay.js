@@ -4,6 +4,7 @@ const LINE = [255, 255, 255];
 const HALO = [12, 12, 14];
 const LIGHT = [255, 186, 60];
 const SHADE = [64, 132, 255];
+const STRIPE = 5; // CSS pixels: the width of a stripe over a shadow that is not sure, and half of their distance
 
 /** Value at (x, y) of a field on the grid, interpolated between its cells. */
 function between(field, columns, rows, x, y) {
@@ -22,12 +23,13 @@ const clamp = (value) => (value < 0 ? 0 : value > 1 ? 1 : value);
 /**
  * Draw into `image` (an ImageData with `density` pixels for each CSS pixel).
  *
- * scene: { view, grid, mask, edge, border, hidden, cells, labels, kept, hover, dilate, feather, tint }, all
+ * scene: { view, grid, mask, edge, border, hidden, unsure, cells, labels, kept, hover, dilate, feather, tint }, all
  * lengths in pixels of the photo; `edge` and `border` may be null; `tint` is how strongly the found shadows are tinted,
- * except those whose number is set in `hidden`; the mask is not dilated into the shadows whose number is set in `kept`.
+ * except those whose number is set in `hidden`, and those in `unsure` in stripes; the mask is not dilated into the
+ * shadows whose number is set in `kept`.
  */
 export function drawOverlay(image, density, scene) {
-  const { view, grid, mask, edge, border, hidden, cells, labels, kept, hover, dilate, feather, tint } = scene;
+  const { view, grid, mask, edge, border, hidden, unsure, cells, labels, kept, hover, dilate, feather, tint } = scene;
   const { columns, rows, size, width, height } = grid;
   const { data } = image;
   data.fill(0);
@@ -72,7 +74,8 @@ export function drawOverlay(image, density, scene) {
       const gy = y / size - 0.5;
       if (found || hovered) {
         const number = labels[py + Math.min(width - 1, Math.floor(x))];
-        if (number && !hidden[number]) over(SHADE, (number === hover ? 0.45 : 0.2) * tint);
+        const gap = unsure[number] && (ox + oy) % (2 * STRIPE * density) > STRIPE * density;
+        if (number && !hidden[number]) over(SHADE, (number === hover ? 0.45 : unsure[number] ? 0.4 : 0.2) * tint * !gap);
         else if (number && number === hover) over(LIGHT, 0.25);
       }
       if (nearMask) {

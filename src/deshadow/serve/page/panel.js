@@ -91,40 +91,43 @@ export class Panel {
     this.stage.element.style.setProperty("--share", String(share));
   }
 
-  /** The main button removes; after the last shadow it downloads. */
+  /** The main button removes; after the last sure shadow it downloads. */
   showMain(editing) {
-    const left = !editing || editing.present.length || !editing.empty || !editing.result;
+    const left = !editing || editing.sure.length || !editing.empty || !editing.result;
     const removing = buttons("remove")[0];
     const focused = document.activeElement === removing;
     removing.hidden = !left;
     $(".buttons [data-do=download]").hidden = Boolean(left);
     if (focused && !left) $(".buttons [data-do=download]").focus();
-    const several = editing && (editing.selected.size || (editing.empty ? editing.present.length : 1)) > 1;
+    const several = editing && (editing.selected.size || (editing.empty ? editing.sure.length : 1)) > 1;
     removing.querySelector("span").textContent = several ? "Remove shadows" : "Remove shadow";
     buttons("refine")[0].hidden = !editing?.result && !this.session.photo?.running;
     if (editing?.result) buttons("refine")[0].hidden = editing.result.run.mode !== "quick";
   }
 
-  describeFound({ present, instances, removed, leaving }) {
+  describeFound({ present, sure, instances, removed, leaving }) {
     const { finding, unknown } = this.session.photo;
     if (finding) return "Looking for shadows…";
     if (unknown) return "Shadow detection failed";
     if (!instances.length) return "No shadow found";
     if (!present.length) return leaving.size ? "" : "No shadow left";
-    return `${plural(present.length, "shadow")} ${removed.size || leaving.size ? "left" : "found"}`;
+    const unsure = present.length - sure.length;
+    const doubt = unsure ? `, ${unsure === present.length ? "not" : `${unsure} not`} sure` : "";
+    return `${plural(present.length, "shadow")} ${removed.size || leaving.size ? "left" : "found"}${doubt}`;
   }
 
-  describeChoice({ selected, empty, present, result }) {
+  describeChoice({ selected, empty, present, sure, result }) {
     const { finding, running } = this.session.photo;
     const names = [...selected].sort((a, b) => a - b).join(", ");
     if (selected.size) return `Shadow${selected.size > 1 ? "s" : ""} ${names} will be removed`;
     if (!empty) return "The painted area will be removed";
-    if (present.length > 1) {
-      const all = present.length === 2 ? "both" : `all ${present.length}`;
-      return `None selected: ${all} will be removed`;
+    if (sure.length > 1) {
+      const all = sure.length === 2 ? "both" : `all ${sure.length}`;
+      return `None selected: ${sure.length < present.length ? `the ${sure.length} sure ones` : all} will be removed`;
     }
-    if (present.length) return `Shadow ${present[0].number} will be removed`;
+    if (sure.length) return `Shadow ${sure[0].number} will be removed`;
     if (finding || running) return "";
+    if (present.length) return "Click what is striped to remove it too";
     return result ? "All done. Paint over what is left, or download." : "Paint over a shadow";
   }
 }

@@ -96,31 +96,40 @@ export class OpenPhoto extends EventTarget {
     const { signal } = this.abort;
     const { editing } = this;
     const full = (wait) => this.tell("full", { wait });
+    const search = (this.search = {}); // of two searches the later one counts
+    const { sensitivity = "normal" } = this.controls.values;
     this.finding = true;
     this.unknown = false;
     this.tell("found");
     try {
       await this.remotely(async (remote) => {
-        const { instances, labels } = await api.shadows(remote, signal, full);
+        const { instances, labels } = await api.shadows(remote, sensitivity, signal, full);
         const found = instances.length ? await decodeGrey(await api.picture(labels, signal)) : null;
-        editing.setShadows(instances, found?.data ?? null);
+        if (search === this.search) editing.setShadows(instances, found?.data ?? null);
       });
     } catch (error) {
+      if (search !== this.search) return;
       this.unknown = true;
       this.fail(error);
     }
+    if (search !== this.search) return;
     this.finding = false;
     this.tell("found");
   }
 
-  /** Remove what is selected, or all found shadows if nothing is; the quick result follows in seconds. */
+  /** Find the shadows again, with the sensitivity that is now chosen. */
+  detectAgain() {
+    this.detecting = this.turn.then(() => this.detect());
+  }
+
+  /** Remove what is selected, or all sure shadows if nothing is; the quick result follows in seconds. */
   async remove() {
     const { editing } = this;
     if (editing.empty && this.finding) {
       this.tell("later");
       await this.detecting;
     }
-    if (editing.empty && editing.present.length) editing.selectAll();
+    if (editing.empty && editing.sure.length) editing.select(editing.sure, "Sure shadows selected");
     if (editing.empty) return this.tell("nothing");
     const taken = editing.take();
     this.keep(); // a refinement ends here, with what it has done

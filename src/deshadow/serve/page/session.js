@@ -187,7 +187,7 @@ export class Session extends EventTarget {
       if (photo.state !== "ready" || photo.editing.result || photo.running) continue;
       await photo.detecting;
       if (!this.photos.includes(photo)) continue;
-      if (!photo.editing.present.length && photo.editing.empty) {
+      if (!photo.editing.sure.length && photo.editing.empty) {
         none++;
         continue;
       }
@@ -196,8 +196,13 @@ export class Session extends EventTarget {
       if (photo === this.photo) this.finished(photo, null);
     }
     const plural = (count) => `${count} photo${count === 1 ? "" : "s"}`;
-    const rest = none ? ` No shadow was found in ${plural(none)}.` : "";
+    const rest = none ? ` No clear shadow was found in ${plural(none)}.` : "";
     this.notes.show(`Shadows removed from ${plural(done)}.${rest}`);
+  }
+
+  /** Find the shadows of all photos again, after another sensitivity was chosen. */
+  findAgain() {
+    for (const photo of this.photos) if (photo.state === "ready") photo.detectAgain();
   }
 
   /** Undo or redo a step. While a removal runs, undo stops it. */

@@ -33,17 +33,18 @@ export class Shadows {
   draw(editing) {
     const focused = document.activeElement?.dataset?.shadow;
     const { width, height } = editing.photo;
-    const buttons = editing.present.map(({ number, area }) => {
+    const buttons = editing.present.map(({ number, area, sure }) => {
       const button = document.createElement("button");
       const share = (100 * area) / (width * height);
-      const percent = share < 1 ? "less than 1" : String(Math.round(share));
+      const percent = `${share < 1 ? "less than 1" : Math.round(share)} % of the photo`;
+      const size = sure ? percent : `${percent}, may not be a shadow`;
       button.type = "button";
-      button.className = "chip";
+      button.className = sure ? "chip" : "chip unsure";
       button.dataset.shadow = String(number);
       button.textContent = String(number);
       button.setAttribute("aria-pressed", String(editing.selected.has(number)));
-      button.setAttribute("aria-label", `Shadow ${number}, ${percent} % of the photo`);
-      button.title = `${percent} % of the photo`;
+      button.setAttribute("aria-label", `Shadow ${number}, ${size}`);
+      button.title = size;
       return button;
     });
     this.list.replaceChildren(...buttons);

@@ -149,6 +149,7 @@ export class Stage extends EventTarget {
       kept: this.kept,
       border: shows.found ? this.border : null,
       hidden: this.hidden,
+      unsure: this.unsure,
       cells: this.cells,
       labels: editing.labels,
       hover: editing.labels ? this.hover : 0,
@@ -167,6 +168,8 @@ export class Stage extends EventTarget {
       const hidden = new Set([...editing.selected, ...editing.removed, ...editing.leaving]);
       const found = editing.labels && borderDistance(editing.grid, editing.labels, hidden);
       this.hidden = Uint8Array.from({ length: 256 }, (_, number) => (hidden.has(number) ? 1 : 0));
+      this.unsure = new Uint8Array(256);
+      for (const { number, sure } of editing.instances) this.unsure[number] = sure ? 0 : 1;
       this.border = found ? found.field : null;
       this.cells = found ? found.cells : null;
     }

@@ -1,0 +1,139 @@
+"""What each sensitivity leaves out: of true shadows, of dark things, and of pictures that have no shadow.
+
+python benchmarks/certainty.py SRD DETECTION FACES BACKGROUNDS takes the folder of SRD, and tars or folders of
+photos with masks, of portraits and of backgrounds. It uses those that no network was trained on: the pairs of
+SRD for validation, the photos and portraits that are held out, and every tenth background. --detector measures
+another one.
+"""
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from deshadow.data.pairs.find import find
+from deshadow.data.photos import split_names
+from deshadow.data.synth.banks import decode_picture, picture_files
+from deshadow.image.masks import scale_mask
+from deshadow.removal.certainty import LEAST, THRESHOLD, measure_certainty
+from deshadow.removal.masks import label_shadows
+from deshadow.removal.remover import Remover
+
+WAYS = ("nothing left out", "high", "normal", "low")
+"""The first is normal without the judgement."""
+_MASKED, _PORTRAITS = 60, 16
+"""Photos and portraits that are held out."""
+
+
+class Scene(NamedTuple):
+    """A picture (H, W, 3), and where (H, W) it lies in shadow."""
+
+    pixels: NDArray[np.uint8]
+    shadow: NDArray[np.bool_]
+
+
+class Counts(NamedTuple):
+    """Pixels of one picture: in the true shadow, in the light, and those of both that would be removed."""
+
+    shadow: int
+    lit: int
+    right: int
+    wrong: int
+
+
+def read_pairs(folder: Path) -> Iterator[Scene]:
+    for sample in find(folder, "val").samples:
+        triplet = sample.load()
+        yield Scene(triplet.picture, triplet.mask > 0)
+
+
+def read_clean_sides(folder: Path) -> Iterator[Scene]:
+    """Each once: several shadow pictures share one."""
+    for sample in {sample.clean_file: sample for sample in find(folder, "val").samples}.values():
+        yield clean(sample.load().clean)
+
+
+def read_masked(source: Path) -> Iterator[Scene]:
+    files = dict(picture_files(source))
+    kinds = {
+        kind: {PurePosixPath(name).stem: name for name in files if PurePosixPath(name).parent.name == kind}
+        for kind in ("shadow", "mask")
+    }
+    for stem in split_names(list(kinds["shadow"]), _MASKED)[1]:
+        picture, mask = (
+            decode_picture(source, kinds[kind][stem], files[kinds[kind][stem]]) for kind in kinds
+        )
+        yield Scene(np.asarray(picture.convert("RGB")), scale_mask(np.asarray(mask.convert("L"))) > 0.5)
+
+
+def read_portraits(source: Path) -> Iterator[Scene]:
+    files = dict(picture_files(source))
+    for name in split_names(list(files), _PORTRAITS)[1]:
+        yield clean(np.asarray(decode_picture(source, name, files[name]).convert("RGB")))
+
+
+def read_backgrounds(source: Path) -> Iterator[Scene]:
+    for name, data in list(picture_files(source))[::10]:
+        yield clean(np.asarray(decode_picture(source, name, data).convert("RGB")))
+
+
+def clean(pixels: NDArray[np.uint8]) -> Scene:
+    return Scene(pixels, np.zeros(pixels.shape[:2], np.bool_))
+
+
+def count(remover: Remover, scene: Scene) -> dict[str, Counts]:
+    """What each way would remove from a picture."""
+    pixels = scene.pixels.astype(np.float32) / np.float32(255)
+    probability = remover.detect(pixels)
+    counts = {}
+    for threshold in sorted(set(THRESHOLD.values())):
+        labels = label_shadows(probability, threshold)
+        certainty = np.append(0, measure_certainty(remover.detector, pixels, labels) if labels.any() else [])
+        for way in WAYS:
+            sensitivity = "normal" if way == WAYS[0] else way
+            if THRESHOLD[sensitivity] == threshold:  # type: ignore[index]
+                least = 0 if way == WAYS[0] else LEAST[sensitivity]  # type: ignore[index]
+                taken = (labels > 0) & (certainty >= least)[labels]
+                numbers = scene.shadow, ~scene.shadow, taken & scene.shadow, taken & ~scene.shadow
+                counts[way] = Counts(*(int(each.sum()) for each in numbers))
+    return counts
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    for name in ("srd", "detection", "faces", "backgrounds"):
+        parser.add_argument(name, type=Path)
+    parser.add_argument("--detector", default="detector")
+    chosen = parser.parse_args()
+    remover = Remover(detector=chosen.detector)
+    shaded = {"SRD": read_pairs(chosen.srd), "photos": read_masked(chosen.detection)}
+    unshaded = {
+        "clean sides": read_clean_sides(chosen.srd),
+        "portraits": read_portraits(chosen.faces),
+        "backgrounds": read_backgrounds(chosen.backgrounds),
+    }
+    print(f"{'':24}" + "".join(f"{way:>18}" for way in WAYS))
+    for name, scenes in (shaded | unshaded).items():
+        counted = [count(remover, scene) for scene in scenes]
+        totals = {way: np.sum([each[way] for each in counted], axis=0) for way in WAYS}
+        print(f"{name}, {len(counted)} pictures")
+        if name in unshaded:
+            unchanged = (np.mean([not each[way].wrong for each in counted]) for way in WAYS)
+            print_row("pictures unchanged", unchanged)
+        else:
+            print_row("of the shadows found", (totals[way][2] / totals[WAYS[0]][2] for way in WAYS))
+            print_row("of all true shadow", (totals[way][2] / totals[way][0] for way in WAYS))
+        print_row("of what is lit", (totals[way][3] / totals[way][1] for way in WAYS))
+
+
+def print_row(title: str, shares: Iterator[float]) -> None:
+    print(f"  {title:22}" + "".join(f"{f'{100 * share:.1f} %':>18}" for share in shares), flush=True)
+
+
+if __name__ == "__main__":
+    main()
