@@ -2,8 +2,8 @@
 
 python benchmarks/certainty.py SRD DETECTION FACES BACKGROUNDS takes the folder of SRD, and tars or folders of
 photos with masks, of portraits and of backgrounds. It uses those that no network was trained on: the pairs of
-SRD for validation, the photos and portraits that are held out, and every tenth background. --detector measures
-another one.
+SRD for validation, the photos and portraits that are held out, and every tenth background. --detector names
+another detector.
 """
 
 import argparse

@@ -22,7 +22,7 @@ LEAST: dict[Sensitivity, float] = {"low": 0.8, "normal": 0.25, "high": 0.0}
 """Certainty from which a found shadow is removed although nobody selected it."""
 _SIDE = 256
 """Longer side of the copy of the photo, or of a part of a long one."""
-_BRIGHTER = 0.6
+_BRIGHTER = 0.7
 """Exponent by which the sRGB values of the copy are raised."""
 _SAMPLED = 1024
 """Longer side of the grid of pixels, in the photo or in a part of it, over which a shadow is averaged."""
