@@ -53,6 +53,9 @@ def test_shadows_are_selected_by_point_by_number_and_by_exclusion() -> None:
     assert taken(instances=[1]) == {1}
     assert taken(at=[(15, 15)], instances=[1]) == {1, 2}
     assert taken(exclude=[1]) == {2}
+    assert taken(unsure=[2]) == {1}
+    assert taken(unsure=[2], instances=[2]) == taken(unsure=[2], at=[(15, 15)]) == {2}
+    assert [select(labels, unsure=[1, 2], exclude=number).left_out for number in ([], [2])] == [2, 1]
     with pytest.raises(ValueError, match="no shadow number 3: 2 shadows were found, numbers 1 to 2"):
         taken(instances=[3])
 

@@ -77,27 +77,43 @@ def test_another_sensitivity_finds_the_shadows_again_without_another_upload(
     page_server: Served, visit: Opener
 ) -> None:
     page = visit(page_server)
-    uploads = []
-    page.on("request", lambda request: uploads.append(request.url) if request.method == "POST" else None)
+    sent = list[str]()
+    page.on("request", lambda request: sent.append(request.url) if request.method == "POST" else None)
     open_doubtful(page)
-    page.mouse.click(*place(page, *FIRST))
     page.select_option("[name=sensitivity]", "high")
     reads(page, ".found", "^2 shadows found$")
-    assert pressed(page, 1)
-    assert not pressed(page, 2)
-    assert len(uploads) == 1
-    page.keyboard.press("Delete")
+    assert not striped(page, *SECOND)
+    assert len(sent) == 1
     remove(page)
     assert changed(page) == (True, True)
     page.select_option("[name=sensitivity]", "normal")
     reads(page, ".found", "^No shadow left$")
-    page.click("[data-do=undo]")
-    page.click("[data-do=undo]")
-    page.click("[data-do=undo]")
+
+
+def test_what_is_selected_and_removed_stays_so_although_the_numbers_change(
+    page_server: Served, visit: Opener
+) -> None:
+    page = visit(page_server)
+    picture = PICTURE.copy()
+    picture[:, 200:300] = 90  # number 2 with high sensitivity, and nothing with normal
+    page.set_input_files("#file", photo(picture=picture))
     reads(page, ".found", "^2 shadows found, 1 not sure$")
-    assert pressed(page, 1)
-    page.click("[data-do=redo]")
-    assert not pressed(page, 1)
+    page.mouse.click(*place(page, *SECOND))
+    page.select_option("[name=sensitivity]", "high")
+    reads(page, ".found", "^3 shadows found$")
+    assert [pressed(page, number) for number in (1, 2, 3)] == [False, False, True]
+    page.keyboard.press("Delete")
+    page.click("[data-do=undo]")
+    assert [pressed(page, number) for number in (1, 2, 3)] == [False, False, True]
+    page.select_option("[name=sensitivity]", "normal")
+    reads(page, ".found", "^2 shadows found, 1 not sure$")
+    assert [pressed(page, number) for number in (1, 2)] == [False, True]
+    remove(page)
+    reads(page, ".found", "^1 shadow left$")
+    page.select_option("[name=sensitivity]", "high")
+    reads(page, ".found", "^2 shadows left$")
+    assert chip(page, 1).is_visible()
+    assert chip(page, 2).is_visible()
 
 
 def test_the_shadows_of_every_open_photo_are_found_again(page_server: Served, visit: Opener) -> None:
@@ -109,4 +125,6 @@ def test_the_shadows_of_every_open_photo_are_found_again(page_server: Served, vi
     page.click("[data-do=remove-all]")
     reads(page, "#note p", "^Shadows removed from 2 photos")
     finished(page)
+    page.keyboard.press(".")
+    page.wait_for_selector(".thumbs li:nth-child(2) [aria-pressed=true]")
     assert changed(page) == (True, True)
