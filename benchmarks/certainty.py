@@ -123,7 +123,7 @@ def main() -> None:
         totals = {way: np.sum([each[way] for each in counted], axis=0) for way in WAYS}
         print(f"{name}, {len(counted)} pictures")
         if name in unshaded:
-            unchanged = (np.mean([not each[way].wrong for each in counted]) for way in WAYS)
+            unchanged = (float(np.mean([not each[way].wrong for each in counted])) for way in WAYS)
             print_row("pictures unchanged", unchanged)
         else:
             print_row("of the shadows found", (totals[way][2] / totals[WAYS[0]][2] for way in WAYS))
