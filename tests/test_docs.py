@@ -190,7 +190,7 @@ def test_a_line_that_serves_prints_an_address(line: str, folder: Path) -> None:
 def test_the_calls_of_curl_do_what_they_say(folder: Path) -> None:
     """The photo is that of the answer in the docs, and the networks stand in for those of weights."""
     picture = np.full((300, 400, 3), 180, np.uint8)
-    picture[50:250, 250:350] = picture[100:200, 50:120] = 40
+    picture[50:250, 250:350], picture[100:200, 50:120] = 40, (20, 20, 50)  # not sure of what is blue
     Image.fromarray(picture).save(folder / "photo.jpg", quality=100, subsampling=0)
     Image.fromarray((picture[..., 0] < 100).astype(np.uint8) * 255).save(folder / "mask.png")
     script = "\n".join(read_blocks("docs/serving.md", "sh")[1:])
@@ -200,7 +200,7 @@ def test_the_calls_of_curl_do_what_they_say(folder: Path) -> None:
     for name in ("clean.jpg", "one.jpg", "masked.jpg", "photo.deshadowed.jpg"):
         assert np.asarray(Image.open(folder / name)).shape == (300, 400, 3)
     (told,) = read_blocks("docs/serving.md", "json")
-    found = json.loads(re.search(r'\{"instances".*?labels\.png"\}', said, re.S)[0])  # type: ignore[index]
+    found = json.loads(re.search(r'\{"instances".*?labels\.png\?sensitivity=normal"\}', said, re.S)[0])  # type: ignore[index]
     assert found["instances"] == json.loads(told)["instances"]
     assert "event: end" in said
 
