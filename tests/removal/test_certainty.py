@@ -78,8 +78,9 @@ def test_a_painted_dark_thing_is_removed(remover: Remover) -> None:
 
 
 def test_the_surer_something_must_be_the_less_is_removed(remover: Remover) -> None:
-    def find_half(picture: Array) -> Array:
-        return np.asarray(find_dark(picture)) * np.float32(0.6)
+    def find_half(picture: np.ndarray) -> np.ndarray:
+        found: np.ndarray = find_dark(picture) * np.float32(0.6)
+        return found
 
     remover = Remover(Oracle(lighten((0.25, 0.28, 0.34))), find_half)  # type: ignore[arg-type]
     expected: dict[Sensitivity, tuple[bool, bool, int]] = {
@@ -92,8 +93,9 @@ def test_the_surer_something_must_be_the_less_is_removed(remover: Remover) -> No
 
 
 def test_high_sensitivity_finds_what_is_less_probable() -> None:
-    def find_faintly(picture: Array) -> Array:
-        return np.asarray(find_darker(picture)) * np.float32(0.4)
+    def find_faintly(picture: np.ndarray) -> np.ndarray:
+        found: np.ndarray = find_darker(picture) * np.float32(0.4)
+        return found
 
     remover = Remover(detector=find_faintly)  # type: ignore[arg-type]
     assert remover.find_shadows(scene()).max() == 0

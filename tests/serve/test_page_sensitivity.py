@@ -54,7 +54,9 @@ def test_what_is_not_sure_is_striped_and_stays_until_it_is_clicked(
     assert changed(page) == (True, False)
     reads(page, ".found", "^1 shadow left, not sure$")
     assert not page.is_visible(".buttons [data-do=remove]")  # the rest needs a choice
+    assert page.locator(".badge").count() == 0  # nothing is drawn over the comparison
     page.click("#compare")
+    assert striped(page, *SECOND)
     page.mouse.click(*place(page, *SECOND))
     assert pressed(page, 2)
     reads(page, "#choice", "^Shadow 2 will be removed$")

@@ -37,9 +37,11 @@ export class Panel {
     set("repeat", result && !running);
     for (const name of ["download", "copy"]) set(name, result);
     $("#compare").disabled = $("#hold").disabled = !result;
-    stage.shows = { found: true, tint: compare.on ? 0 : 1, mask: !compare.on };
+    // What is not sure is no reason to draw over a finished result.
+    const found = !compare.on || Boolean(ready && editing.sure.length);
+    stage.shows = { found, tint: compare.on ? 0 : 1, mask: !compare.on };
     stage.later();
-    this.badges.draw(ready ? editing : null);
+    this.badges.draw(ready && found ? editing : null);
     this.updateStrip();
     this.showWork(running);
     this.showMain(ready ? editing : null);
@@ -127,7 +129,7 @@ export class Panel {
     }
     if (sure.length) return `Shadow ${sure[0].number} will be removed`;
     if (finding || running) return "";
-    if (present.length) return "Click what is striped to remove it too";
+    if (present.length) return result ? "Click what is left to remove it too" : "Click what is striped to remove it";
     return result ? "All done. Paint over what is left, or download." : "Paint over a shadow";
   }
 }
