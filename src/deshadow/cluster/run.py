@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import grpc
 import pyarrow as pa
@@ -180,7 +181,7 @@ def connect(address: str | None = None) -> Iterator[None]:
             ray.init("local", include_dashboard=False, object_store_memory=_STORE, **quiet)
         else:
             _check_answer(address)
-            ray.init(address, **quiet)
+            _join(address, **quiet)
     except (ConnectionError, RuntimeError, OSError) as error:
         reason = " ".join(str(error).split())
         raise ValueError(f"Ray cannot be started ({reason}): check --address") from error
@@ -188,6 +189,16 @@ def connect(address: str | None = None) -> Iterator[None]:
         yield
     finally:
         ray.shutdown()
+
+
+def _join(address: str, **options: Any) -> None:
+    """Join a cluster; again if Ray's server stumbled over a process of its own that had just ended."""
+    try:
+        ray.init(address, **options)
+    except ConnectionError as error:
+        if "ZombieProcess" not in str(error):
+            raise
+        ray.init(address, **options)
 
 
 def _subtract(plan: pa.Table, rows: pa.Table, retry_failed: bool) -> pa.Table:
