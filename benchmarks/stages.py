@@ -22,6 +22,7 @@ from deshadow.diffusion.sampling import sample
 from deshadow.photo import encode_photo, read_photo
 from deshadow.removal import reach
 from deshadow.removal.balance import balance_colour
+from deshadow.removal.certainty import find_unsure
 from deshadow.removal.detect import detect_shadows
 from deshadow.removal.masks import label_shadows
 from deshadow.removal.modes import make_network_input
@@ -59,7 +60,9 @@ def run_once(stages: Stages, path: Path) -> None:
     detector = stages.time("opening the detector", lambda: remover.detector)
     picture = photo.picture
     found = stages.time("detection", lambda: detect_shadows(detector, picture))
-    selection = stages.time("telling shadows apart", lambda: select(label_shadows(found)))
+    labels = stages.time("telling shadows apart", lambda: label_shadows(found))
+    unsure = stages.time("second look", lambda: find_unsure(detector, picture, labels, options.sensitivity))
+    selection = select(labels, unsure=unsure)
     weight = stages.time("weight", lambda: reach.weigh(selection, options.dilate, options.feather))
     shadow, seen, mask = stages.time(
         "network's input", lambda: make_network_input(picture, selection, options.dilate)

@@ -32,7 +32,7 @@ def detect(
     ] = None,
     sensitivity: Annotated[
         Sensitivity,
-        Parameter(help="That of the removal for which the shadows are numbered."),
+        Parameter(help="How readily something dark counts as a shadow, as in a removal."),
     ] = "normal",
     detector: DetectorWeights = "detector",
     device: Device = "auto",
@@ -76,8 +76,9 @@ def find_shadows(
     for folder in dict.fromkeys(place.parent for place in places):
         make_folder(folder)
     remover = Remover(detector=detector, device=device, runtime=runtime)
-    labels = remover.find_shadows(seen.pixels, sensitivity)
-    unsure = remover.find_unsure(seen.pixels, labels, sensitivity)
+    picture = seen.picture  # it keeps the small copy of the photo that both searches use
+    labels = remover.find_shadows(picture, sensitivity)
+    unsure = remover.find_unsure(picture, labels, sensitivity)
     mask = Image.fromarray(np.where(labels > 0, np.uint8(255), np.uint8(0)))
     write_output(output, sheets.encode_image(mask, format_of(output)))
     count = int(labels.max(initial=0))

@@ -74,7 +74,7 @@ def remove(
         WHOLE_NUMBER,
         Parameter(
             group=FILES,
-            help="Number of photos processed at a time. Each needs memory. Default: 2, large ones 1.",
+            help="Number of photos processed at a time. Each needs memory. Default: 2, but 1 if large.",
         ),
     ] = None,
     mask: Annotated[

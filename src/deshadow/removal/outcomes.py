@@ -53,11 +53,12 @@ class Outcome:
 
 def describe_left_out(count: int) -> tuple[str, ...]:
     """The note about so many found shadows that stay; none if there are none."""
-    what, them = ("1 dark area that may not be a shadow", "it")
+    if not count:
+        return ()
+    what, them = "1 dark area that may not be a shadow", "it"
     if count > 1:
         what, them = f"{count} dark areas that may not be shadows", "them"
-    note = f"left out {what}; --sensitivity high removes {them} too"
-    return (note,) if count else ()
+    return (f"left out {what}; --sensitivity high removes {them} too",)
 
 
 def measure_compression_loss(
