@@ -61,6 +61,13 @@ def test_no_halo_at_the_edge_of_a_shadow(soft: float) -> None:
         assert abs(light[ring].mean() - true_light[ring].mean()) < 5, distance
 
 
+def test_no_line_is_left_along_a_hard_edge_of_a_photo_that_the_network_sees_whole() -> None:
+    result, truth, _ = carried(192, 256, 0.5)
+    rows, columns = np.mgrid[:192, :256]
+    edge = np.abs(np.hypot(rows - 96, columns - 128) - 0.3 * 192) < 3
+    assert lab_difference(result, truth, edge) < 0.5
+
+
 def test_texture_survives_in_a_wide_penumbra() -> None:
     result, truth, shade = carried(768, 1024, 16.0, small=128)  # two pixels of the small picture
     penumbra = (shade > 0.1) & (shade < 0.9)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deshadow.diffusion.sampling import sample
+from deshadow.image.colour import srgb_to_linear
 from deshadow.image.filters import fit_within
 from deshadow.image.strips import Field, Picture, for_each_strip
 from deshadow.removal import reach, windows
@@ -17,7 +18,13 @@ from deshadow.removal.crop import crop_around
 from deshadow.removal.options import RemovalOptions
 from deshadow.removal.parts import Part, add_change, split
 from deshadow.removal.reach import NETWORK_SIDE
-from deshadow.removal.relighting import Relighting, apply_strength, downscale
+from deshadow.removal.relighting import (
+    Relighting,
+    apply_strength,
+    downscale,
+    find_hard_edges,
+    measure_ratio,
+)
 from deshadow.removal.selection import Selection
 from deshadow.runtime.backend import Backend, condition
 
@@ -190,6 +197,7 @@ def _refine(
     shadow, start = (downscale(field, height, width) for field in (pixels, relit))
     mask = reach.make_network_mask(selection, options.dilate, height, width)
     start = composite(shadow, start, seen)
+    edge = find_hard_edges(measure_ratio(srgb_to_linear(shadow), srgb_to_linear(start)) * seen)
     states = windows.refine(
         backend,
         shadow,
@@ -203,7 +211,8 @@ def _refine(
     for state in states:
 
         def carry_over(state: Callable[[], Field] = state) -> Picture:
-            return Relighting.fit(start, state(), seen, len(weight) / height).apply(relit, weight)
+            light = Relighting.fit(start, state(), seen, len(weight) / height, edge)
+            return light.apply(relit, weight)
 
         yield carry_over
 

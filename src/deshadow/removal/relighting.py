@@ -12,6 +12,7 @@ import numpy as np
 
 from deshadow.image.colour import LUMINANCE, linear_to_srgb, srgb_to_linear
 from deshadow.image.filters import Upsampled, approximate_gaussian_blur, box_filter, guided_filter, resize
+from deshadow.image.morphology import dilate
 from deshadow.image.strips import ComputedPicture, Field, Picture
 
 _RADIUS = 3
@@ -32,6 +33,10 @@ _EDGE_FLAT = 0.005
 """Variance of the logarithm of luminance below which it says nothing about an edge."""
 _EDGE_STEP = 0.06
 """Variance of the logarithm of the gain at which half of the slope is used in a much larger photo."""
+_SOFT, _HARD = 0.05, 0.083
+"""Variance at an edge over the square of its step: of a soft edge at most, and of a hard one at least."""
+_FAINT_STEP = 0.05
+"""Square of a step so faint that it hardly counts."""
 _LACKING = 0.8
 """Share of the missing texture that is attributed to the network's blur, not to the light."""
 _RELIEF = 0.04
@@ -56,18 +61,28 @@ class Relighting:
     """(h, w): linear luminance after the gain. Pixels that are darker than this are lifted by less."""
 
     @classmethod
-    def fit(cls, shadow: Field, clean: Field, weight: Field, scale: float = 1.0) -> Self:
+    def fit(
+        cls, shadow: Field, clean: Field, weight: Field, scale: float = 1.0, edge: Field | None = None
+    ) -> Self:
         """The relighting that leads from one small picture (h, w, 3) to the other, both sRGB in [0, 1].
 
         Where `weight` (h, w) is 0 the relighting changes nothing. The photo to which it will be applied is
-        `scale` times as large as the small picture.
+        `scale` times as large as the small picture. `edge` (h, w) is 1 along the hard edges of the shadow, if
+        they are not those of this relighting.
         """
         before, after = srgb_to_linear(shadow), srgb_to_linear(clean)
         log_gain = estimate_gain(before, after, weight)
         guide = log_luminance(before)
         slope, level = fit_edges(guide, log_gain, scale)
         lit = before * np.exp(slope * guide[..., None] + level)
-        lift = box_filter(box_filter(suppress_texture(after - lit, lit), 1), 1) * weight[..., None]
+        rest = after - lit
+        lift = box_filter(box_filter(suppress_texture(rest, lit), 1), 1)
+        # A gain leaves a line along a hard edge. There the small result is taken as it is, the less of it the
+        # more it is enlarged.
+        exact = (find_hard_edges(log_gain.mean(axis=2)) if edge is None else edge) * np.float32(
+            1 / max(scale, 1)
+        )
+        lift = (lift + exact[..., None] * (rest - lift)) * weight[..., None]
         return cls(slope, level, lift, measure_luminance(lit))
 
     def measure_gain(self, shadow: Field) -> Field:
@@ -110,13 +125,19 @@ def estimate_gain(before: Field, after: Field, weight: Field) -> Field:
     these edges the gain is a ratio of local means, so that the mean colour is exact and single dark pixels
     do not matter.
     """
-    ratio = np.log((after + _DARK) / (before + _DARK)).mean(axis=2).clip(-1, _MOST) * weight
+    ratio = measure_ratio(before, after) * weight
     shape = approximate_gaussian_blur(ratio, _COARSE)
     for _ in range(_ROUNDS):
         shape = guided_filter(shape, ratio, _RADIUS, _FLAT)
     means = [np.maximum(guided_filter(shape, light, _RADIUS, _FLAT), _FAINT) for light in (after, before)]
     gain: Field = np.log(means[0] / means[1]).clip(-1, _MOST) * weight[..., None]
     return gain
+
+
+def measure_ratio(before: Field, after: Field) -> Field:
+    """(h, w, 3) linear light, twice → (h, w): the logarithm of their ratio, the mean over the channels."""
+    ratio: Field = np.log((after + _DARK) / (before + _DARK)).mean(axis=2).clip(-1, np.float32(_MOST))
+    return ratio
 
 
 def fit_edges(guide: Field, log_gain: Field, scale: float) -> tuple[Field, Field]:
@@ -137,6 +158,21 @@ def fit_edges(guide: Field, log_gain: Field, scale: float) -> tuple[Field, Field
     slope: Field = hard * (together / (variance + np.float32(_EDGE_FLAT))).clip(-1, 0)
     level: Field = gain_mean - slope * mean
     return box_filter(slope, _EDGE_RADIUS), box_filter(level, _EDGE_RADIUS)
+
+
+def find_hard_edges(log_gain: Field) -> Field:
+    """(h, w) → (h, w) in [0, 1]: 1 along the hard edges of a shadow.
+
+    At a hard edge all of the step lies within a few pixels, so the variance there is large for the step.
+    """
+    gain = log_gain.clip(0)
+    mean = box_filter(gain, _RADIUS)
+    variance = box_filter(gain * gain, _RADIUS) - mean * mean
+    deepest = np.float32(_MOST)
+    step = dilate(gain, 2 * _RADIUS) + dilate(deepest - gain, 2 * _RADIUS) - deepest
+    hard = (variance / (step * step + np.float32(_FAINT_STEP)) - np.float32(_SOFT)) / (_HARD - _SOFT)
+    edge: Field = box_filter(dilate(hard.clip(0, 1).astype(np.float32), _RADIUS), 1)
+    return edge
 
 
 def suppress_texture(rest: Field, lit: Field) -> Field:
