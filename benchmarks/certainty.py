@@ -2,8 +2,9 @@
 
 python benchmarks/certainty.py SRD DETECTION FACES BACKGROUNDS takes the folder of SRD, and tars or folders of
 photos with masks, of portraits and of backgrounds. It uses those that no network was trained on: the pairs of
-SRD for validation, the photos and portraits that are held out, and every tenth background. --detector names
-another detector.
+SRD for validation, the photos and portraits that are held out, and every tenth background, from number
+--first on. --detector names another detector. With --side it sees each photo at this size alone, instead of
+at two.
 """
 
 import argparse
@@ -18,7 +19,8 @@ from deshadow.data.pairs.find import find
 from deshadow.data.photos import split_names
 from deshadow.data.synth.banks import decode_picture, picture_files
 from deshadow.image.masks import scale_mask
-from deshadow.removal.certainty import LEAST, THRESHOLD, measure_certainty
+from deshadow.removal import detect
+from deshadow.removal.certainty import CORE, LEAST, THRESHOLD, measure_certainty
 from deshadow.removal.masks import label_shadows
 from deshadow.removal.remover import Remover
 
@@ -75,8 +77,8 @@ def read_portraits(source: Path) -> Iterator[Scene]:
         yield clean(np.asarray(decode_picture(source, name, files[name]).convert("RGB")))
 
 
-def read_backgrounds(source: Path) -> Iterator[Scene]:
-    for name, data in list(picture_files(source))[::10]:
+def read_backgrounds(source: Path, first: int) -> Iterator[Scene]:
+    for name, data in list(picture_files(source))[first::10]:
         yield clean(np.asarray(decode_picture(source, name, data).convert("RGB")))
 
 
@@ -89,17 +91,21 @@ def count(remover: Remover, scene: Scene) -> dict[str, Counts]:
     pixels = scene.pixels.astype(np.float32) / np.float32(255)
     probability = remover.detect(pixels)
     counts = {}
-    for threshold in sorted(set(THRESHOLD.values())):
-        labels = label_shadows(probability, threshold)
+    for core in sorted(set(CORE.values())):
+        labels = label_shadows(probability, THRESHOLD, core)
         certainty = np.append(0, measure_certainty(remover.detector, pixels, labels) if labels.any() else [])
         for way in WAYS:
             sensitivity = "normal" if way == WAYS[0] else way
-            if THRESHOLD[sensitivity] == threshold:  # type: ignore[index]
+            if CORE[sensitivity] == core:  # type: ignore[index]
                 least = 0 if way == WAYS[0] else LEAST[sensitivity]  # type: ignore[index]
                 taken = (labels > 0) & (certainty >= least)[labels]
                 numbers = scene.shadow, ~scene.shadow, taken & scene.shadow, taken & ~scene.shadow
                 counts[way] = Counts(*(int(each.sum()) for each in numbers))
     return counts
+
+
+def balanced_error(counts: Counts) -> float:
+    return (1 - counts.right / counts.shadow + counts.wrong / counts.lit) / 2
 
 
 def main() -> None:
@@ -109,26 +115,32 @@ def main() -> None:
     for name in ("srd", "detection", "faces", "backgrounds"):
         parser.add_argument(name, type=Path)
     parser.add_argument("--detector", default="detector")
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--side", type=int)
     chosen = parser.parse_args()
+    if chosen.side:
+        detect.DETECTOR_SIDE = detect.COARSE_SIDE = chosen.side
     remover = Remover(detector=chosen.detector)
     shaded = {"SRD": read_pairs(chosen.srd), "photos": read_masked(chosen.detection)}
     unshaded = {
         "clean sides": read_clean_sides(chosen.srd),
         "portraits": read_portraits(chosen.faces),
-        "backgrounds": read_backgrounds(chosen.backgrounds),
+        "backgrounds": read_backgrounds(chosen.backgrounds, chosen.first),
     }
     print(f"{'':24}" + "".join(f"{way:>18}" for way in WAYS))
     for name, scenes in (shaded | unshaded).items():
         counted = [count(remover, scene) for scene in scenes]
-        totals = {way: np.sum([each[way] for each in counted], axis=0) for way in WAYS}
+        totals = [Counts(*np.sum([each[way] for each in counted], axis=0)) for way in WAYS]
         print(f"{name}, {len(counted)} pictures")
         if name in unshaded:
             unchanged = (float(np.mean([not each[way].wrong for each in counted])) for way in WAYS)
             print_row("pictures unchanged", unchanged)
         else:
-            print_row("of the shadows found", (totals[way][2] / totals[WAYS[0]][2] for way in WAYS))
-            print_row("of all true shadow", (totals[way][2] / totals[way][0] for way in WAYS))
-        print_row("of what is lit", (totals[way][3] / totals[way][1] for way in WAYS))
+            print_row("of the shadows found", (each.right / totals[0].right for each in totals))
+            print_row("of all true shadow", (each.right / each.shadow for each in totals))
+            print_row("IoU", (each.right / (each.shadow + each.wrong) for each in totals))
+            print_row("balanced error", (balanced_error(each) for each in totals))
+        print_row("of what is lit", (each.wrong / each.lit for each in totals))
 
 
 def print_row(title: str, shares: Iterator[float]) -> None:

@@ -130,7 +130,7 @@ def draw_scenes() -> dict[str, Scene]:
         "faint": cast(gravel, person, FAINT),
         "deep": cast(gravel, person, (0.1, 0.115, 0.14)),
         "black": cast(gravel, person, (0.004, 0.004, 0.005)),
-        "coffee": cast(data.coffee(), np.zeros((400, 600), np.float32), DEEP),
+        "photographer": cast(np.stack([data.camera()] * 3, axis=-1), np.zeros((512, 512), np.float32), DEEP),
     }
 
 

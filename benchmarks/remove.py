@@ -112,14 +112,17 @@ def draw_here(folder: Path, height: int, width: int) -> None:
     from PIL import Image
 
     rng = np.random.default_rng(0)
-    blocks = rng.uniform(120, 220, (-(-height // 16), -(-width // 16), 3)).repeat(16, 0).repeat(16, 1)
+    side = max(2, width // 250)
+    blocks = rng.uniform(140, 200, (-(-height // side), -(-width // side), 3)).repeat(side, 0).repeat(side, 1)
     pixels = blocks[:height, :width] + rng.normal(0, 6, (height, width, 3))
-    shadow = np.zeros((height, width), np.bool_)
-    shadow[height * 3 // 10 : height * 7 // 10] = True
-    pixels[shadow] *= 0.45
+    # A wavy band with soft edges: an edge that is straight and sharp to the pixel is none of a shadow.
+    wave = np.sin(np.arange(width) * (9 / width)) * (height / 30)
+    distance = height / 5 - np.abs(np.arange(height)[:, None] + wave - height / 2)
+    shadow = (distance * (100 / height) + 0.5).clip(0, 1)
+    pixels *= 1 - 0.6 * shadow[..., None]
     (folder / "photos").mkdir()
     Image.fromarray(pixels.clip(0, 255).astype(np.uint8)).save(folder / "photos/0.jpg", quality=92)
-    Image.fromarray(shadow).save(folder / "mask.png")
+    Image.fromarray(shadow > 0.5).save(folder / "mask.png")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from deshadow.diffusion.sampling import sample
 from deshadow.photo import encode_photo, read_photo
 from deshadow.removal import reach
 from deshadow.removal.balance import balance_colour
-from deshadow.removal.certainty import find_unsure
+from deshadow.removal.certainty import CORE, THRESHOLD, find_unsure
 from deshadow.removal.detect import detect_shadows
 from deshadow.removal.masks import label_shadows
 from deshadow.removal.modes import make_network_input
@@ -59,9 +59,13 @@ def run_once(stages: Stages, path: Path) -> None:
     backend = stages.time("opening the remover", lambda: remover.backend)
     detector = stages.time("opening the detector", lambda: remover.detector)
     picture = photo.picture
-    found = stages.time("detection", lambda: detect_shadows(detector, picture))
-    labels = stages.time("telling shadows apart", lambda: label_shadows(found))
-    unsure = stages.time("second look", lambda: find_unsure(detector, picture, labels, options.sensitivity))
+    found = stages.time("detection, at two sizes", lambda: detect_shadows(detector, picture))
+    labels = stages.time(
+        "telling shadows apart", lambda: label_shadows(found, THRESHOLD, CORE[options.sensitivity])
+    )
+    unsure = stages.time(
+        "look for certainty", lambda: find_unsure(detector, picture, labels, options.sensitivity)
+    )
     selection = select(labels, unsure=unsure)
     weight = stages.time("weight", lambda: reach.weigh(selection, options.dilate, options.feather))
     shadow, seen, mask = stages.time(

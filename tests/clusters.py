@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow.parquet
 from PIL import Image
+from skimage.filters import gaussian
 
 from deshadow.cluster.manifest import FOLDER
 from deshadow.photo.deep import encode_deep_png
@@ -187,13 +188,19 @@ def list_results(folder: Path) -> list[str]:
 
 
 def draw_pixels(height: int, width: int, seed: int) -> np.ndarray:
-    """(H, W, 3) uint8: blocks of colour with a dark half in a corner."""
+    """(H, W, 3) uint8: grainy ground of some colour, in most photos with a shadow."""
     rng = np.random.default_rng(seed)
-    blocks = rng.integers(120, 220, (-(-height // 8), -(-width // 8), 3)).repeat(8, 0).repeat(8, 1)
-    pixels = (blocks[:height, :width] + rng.normal(0, 4, (height, width, 3))).clip(0, 255)
+    pixels = rng.normal(150, 12, (height, width, 1)) * rng.uniform(0.8, 1.2, 3)
     if seed % 7:  # some photos have no shadow
-        pixels[height // 4 : 3 * height // 4, width // 5 : 3 * width // 5] *= 0.3
+        cast_shadow(pixels, np.s_[height // 4 : 3 * height // 4, width // 5 : 3 * width // 5])
     return pixels.astype(np.uint8)
+
+
+def cast_shadow(pixels: np.ndarray, place: tuple[slice, slice]) -> None:
+    """Darken a rectangle of (H, W, 3) in place, with an edge as soft as that of a shadow."""
+    shadow = np.zeros(pixels.shape[:2])
+    shadow[place] = 1
+    pixels[:] = pixels * (1 - 0.6 * gaussian(shadow, 1)[..., None])
 
 
 def encode_kind(kind: int, seed: int, side: int) -> tuple[str, bytes]:

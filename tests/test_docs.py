@@ -37,7 +37,7 @@ BLOCK = re.compile(r"(?ms)^```(\w*)\n(.*?)^```$")
 INLINE = re.compile(r"`(deshadow [^`]+)`")
 PROGRAMS = (
     r"(?:\$ )?(?:[A-Z_]+=\S+ )?(?:\.venv/bin/)?deshadow(?= )"
-    r"|python -m deshadow\.training|torchrun \S+ \S+ -m deshadow\.training"
+    r"|python -m deshadow\.training(?= )|torchrun \S+ \S+ -m deshadow\.training"
 )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from clusters import draw_pixels, read_rows
+from clusters import cast_shadow, draw_pixels, read_rows
 from PIL import Image
 
 from deshadow.cluster.lists import Columns
@@ -31,10 +31,10 @@ def make_worker(out: Path, **resources: float) -> PhotoWorker:
 
 @pytest.fixture
 def photo(tmp_path: Path) -> Path:
-    """Two dark squares."""
+    """Two shadows."""
     pixels = draw_pixels(96, 128, 7)
-    pixels[20:60, 16:56] //= 4
-    pixels[30:60, 80:110] //= 4
+    for place in (np.s_[20:60, 16:56], np.s_[30:60, 80:110]):
+        cast_shadow(pixels, place)
     path = tmp_path / "in/photo.png"
     path.parent.mkdir()
     Image.fromarray(pixels).save(path)

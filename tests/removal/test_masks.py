@@ -99,6 +99,20 @@ def test_shadows_are_numbered_from_the_largest_and_specks_dropped() -> None:
     assert labels[6, 191] == 0
 
 
+@pytest.mark.parametrize("size", [1, 12])
+def test_a_shadow_reaches_as_far_as_it_is_faintly_seen_but_must_be_clear_somewhere(size: int) -> None:
+    probability = np.zeros((100, 200), np.float32)
+    probability[20:40, 20:80] = 0.35  # the faint end of a shadow
+    probability[20:40, 60:80] = 0.6
+    probability[60:80, 120:180] = 0.35
+    probability[60:62, 120:122] = 0.6  # a speck
+    labels = masks.label_shadows(probability.repeat(size, 0).repeat(size, 1), 0.3, 0.5)
+    assert labels.max() == 1
+    assert (labels[20 * size : 40 * size, 20 * size : 80 * size] == 1).all()
+    assert (labels > 0).sum() == 20 * 60 * size**2
+    assert masks.label_shadows(probability, 0.3).max() == 2
+
+
 def test_large_pictures_keep_their_outlines() -> None:
     mask = squares((101, 203, 333), (901, 1807, 555), size=(1500, 2500))
     labels = masks.label_shadows(mask)

@@ -8,6 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 from serving import Served, decoded, encoded, parts, serving
+from skimage.filters import gaussian
 
 from deshadow.cli import app
 from deshadow.removal import remover as removers
@@ -36,8 +37,10 @@ def draw_photo(width: int = 320, height: int = 240) -> NDArray[np.uint8]:
     blocked = np.zeros((height, width, 1))
     blocked[60:180, 40 : 160 - GAP // 2] = 1
     blocked[80:200, 160 + GAP // 2 : 280] = 1
-    light = (grain * [1, 0.95, 0.88] / 255) ** 2.2 * (1 - blocked * [0.72, 0.7, 0.64])
-    return (light ** (1 / 2.2) * 255).round().astype(np.uint8)
+    soft = gaussian(blocked, 1, channel_axis=-1)
+    light = (grain * [1, 0.95, 0.88] / 255) ** 2.2 * (1 - soft * [0.72, 0.7, 0.64])
+    pixels: NDArray[np.uint8] = (light ** (1 / 2.2) * 255).round().astype(np.uint8)
+    return pixels
 
 
 @pytest.mark.parametrize("mode", ["quick", "removal"])

@@ -13,10 +13,9 @@ from pathlib import Path
 import httpx
 import numpy as np
 import pytest
-from random_models import SMALL
 from serving import decoded, encoded, parts, scene, serving
 
-from deshadow.nn.config import DetectorConfig
+from deshadow.nn.config import DETECTORS
 from deshadow.nn.detector import ShadowDetector
 from deshadow.runtime.checkpoint import save_model
 from deshadow.serve.server import make_address
@@ -162,7 +161,7 @@ def test_the_address_that_is_printed_lets_one_in(token: str) -> None:
 
 def test_the_command_serves_photos_with_weights_of_ones_own(exported: Path, tmp_path: Path) -> None:
     detector = tmp_path / "detector.safetensors"
-    save_model(detector, ShadowDetector(DetectorConfig(SMALL)).eval())
+    save_model(detector, ShadowDetector(DETECTORS["detector-tiny"]).eval())
     command = [sys.executable, "-m", "deshadow", "serve", "--no-browser", "--port", "0"]
     picture, mask = scene(), np.zeros((60, 80), np.uint8)
     mask[20:40, 40:60] = 255

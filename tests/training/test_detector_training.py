@@ -42,9 +42,9 @@ def options(out: Path, *more: str) -> TrainingOptions:
 def test_a_tiny_detector_learns_drawn_shadows(tmp_path: Path) -> None:
     command = "--preset detector-tiny --size 32 --images 3200 --val-count 48 --validate-every 100000"
     scores = train(parse_training([*command.split(), "--device", "cpu", "--out", str(tmp_path)]))
-    assert scores.iou > 0.4
-    assert scores.balanced_error_rate < 28  # a guess has 50
-    assert scores.in_light < 15
+    assert scores.iou > 0.22
+    assert scores.balanced_error_rate < 40  # a guess has 50
+    assert scores.in_light < 10
     assert (
         scores.dark_things < 100 - scores.false_negative_rate
     )  # of shadows it finds more than of what only looks dark
@@ -139,14 +139,24 @@ def test_the_losses_are_least_where_the_mask_is_found() -> None:
 
     mask = torch.zeros(2, 1, 8, 8)
     mask[0, :, :4] = 1  # the second is empty
-    batch = DetectorBatch(torch.zeros(2, 3, 8, 8), mask)
-    right, wrong, none = (
+    dark = torch.zeros_like(mask)
+    dark[1, :, :2] = 1
+    batch = DetectorBatch(torch.zeros(2, 3, 8, 8), mask, dark)
+    right, wrong, none, fooled, alarmed = (
         DetectorCriterion(Fixed(logits))(batch)  # type: ignore[arg-type]
-        for logits in (20 * (2 * mask - 1), 20 * (1 - 2 * mask), torch.full_like(mask, -20.0))
+        for logits in (
+            20 * (2 * mask - 1),
+            20 * (1 - 2 * mask),
+            torch.full_like(mask, -20.0),
+            20 * (2 * (mask + dark) - 1),
+            20 * (2 * (mask + dark.flip(2)) - 1),
+        )
     )
     assert right.total == pytest.approx(0, abs=1e-4)
     assert right.total < none.total < wrong.total
     assert none.overlap == pytest.approx(0.5, abs=0.03)  # all of the first missed, the second perfect
+    # A dark thing that is taken for shadow costs four times as much as plain ground that is.
+    assert fooled.cross_entropy == pytest.approx(4 * alarmed.cross_entropy.item(), rel=1e-3)
 
 
 def test_validation_counts_false_negatives_and_false_positives() -> None:

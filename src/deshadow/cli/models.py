@@ -49,7 +49,5 @@ def models_table(size: int = 256) -> "Table":
         side = -(-size // detector.stride) * detector.stride
         whole = detector_cost(detector, side, side)
         millions = f"{whole.parameters / 1e6:.2f}"
-        table.add_row(
-            name, "", "", "", millions, f"{whole.flop / 1e9:.1f}", str(detector.unet.fold), "shadow"
-        )
+        table.add_row(name, "", "", "", millions, f"{whole.flop / 1e9:.1f}", "", "shadow")
     return table

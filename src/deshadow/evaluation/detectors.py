@@ -14,6 +14,7 @@ from deshadow.image.resize import PROTOCOL_SIDE, bicubic, nearest
 from deshadow.metrics.detection import Confusion, confusion
 from deshadow.metrics.pooling import mean, none_for_nan
 from deshadow.nn.layout import detector_cost
+from deshadow.removal.remover import Remover
 from deshadow.runtime.backend import Detector
 from deshadow.system.progress import track
 
@@ -48,6 +49,12 @@ def detect_mask(detector: Detector, picture: Pixels) -> Pixels:
     """(H, W, 3) → (256, 256): 255 where a pixel of the resized picture is more likely in shadow than not."""
     small = bicubic(picture, PROTOCOL_SIDE, PROTOCOL_SIDE).transpose(2, 0, 1)[None] / np.float32(127.5) - 1
     return np.where(detector(small)[0, 0] > 0.5, np.uint8(255), np.uint8(0))
+
+
+def select_shadows(remover: Remover, picture: Pixels) -> Pixels:
+    """(H, W, 3) → (H, W): 255 in the shadows that `deshadow PHOTO` would remove."""
+    selection = remover.select(picture.astype(np.float32) * np.float32(1 / 255))
+    return np.where(selection.mask > 0, np.uint8(255), np.uint8(0))
 
 
 def evaluate_detector(detector: Detector, samples: Sequence[Sample]) -> DetectorEvaluation:

@@ -15,6 +15,7 @@ from deshadow.evaluation.perceptual import lpips_distance
 from deshadow.evaluation.protocol import Evaluation, choose_samples, evaluate_method
 from deshadow.evaluation.record import format_evaluations
 from deshadow.evaluation.report.page import draw_page
+from deshadow.removal.remover import Remover
 from deshadow.runtime.choice import Runtime
 from deshadow.runtime.open import open_detector
 from deshadow.system.files import write_whole
@@ -68,8 +69,8 @@ def run(
 def _mask_source(kind: MaskKind, detector: str, comparison: Comparison) -> MaskSource:
     """Where the masks come from that methods are given instead of the set's own."""
     if kind == "detected":
-        opened = open_detector(detector, comparison.device, runtime=comparison.runtime)
-        return lambda picture, _: detectors.detect_mask(opened, picture)
+        remover = Remover(detector=open_detector(detector, comparison.device, runtime=comparison.runtime))
+        return lambda picture, _: detectors.select_shadows(remover, picture)
     return lambda _, mask: degrade_mask(mask, kind)
 
 

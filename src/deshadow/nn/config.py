@@ -3,7 +3,7 @@
 import json
 import math
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from deshadow.diffusion.prediction import PREDICTIONS, Kind, Prediction
 from deshadow.diffusion.schedule import Schedule
@@ -140,16 +140,44 @@ class ModelConfig:
             raise ValueError(_foreign(error)) from error
 
 
+class Stage(NamedTuple):
+    """Blocks of one kind, the first of which may halve the picture."""
+
+    outputs: int
+    blocks: int
+    kernel: int
+    stride: int
+    expansion: int
+    """How many times more channels the depthwise convolution of a block has than the block's input."""
+
+
 @dataclass(frozen=True)
 class DetectorConfig:
-    """A detector: one U-Net from a picture to the probability that each pixel lies in a shadow."""
+    """A detector: from a picture to the probability that each pixel lies in a shadow."""
 
-    unet: UNetShape
+    stem: int
+    """Channels of the first convolution, which halves the picture."""
+    stages: tuple[Stage, ...]
+    """The blocks of the backbone, as in EfficientNet-lite."""
+    widths: tuple[int, ...]
+    """Channels of the decoder, from the coarsest level to the finest, half as large as the picture."""
+    head_channels: int = 32
+
+    def __post_init__(self) -> None:
+        if len(self.widths) != 1 + self.halvings:
+            raise ValueError(f"a detector needs a width for each of its {1 + self.halvings} levels: {self}")
+        if self.widths[0] % self.head_channels:
+            raise ValueError(f"{self.widths[0]} channels do not divide into heads of {self.head_channels}")
+
+    @property
+    def halvings(self) -> int:
+        """How often the stages halve the picture, which the stem has halved."""
+        return sum(stage.stride == 2 for stage in self.stages)
 
     @property
     def stride(self) -> int:
         """Height and width must be multiples of this; `condition` and the detectors pad to it."""
-        return self.unet.stride
+        return 2 << self.halvings
 
     def to_json(self) -> str:
         """The text that a checkpoint carries; unlike a remover's it has the field `kind`."""
@@ -162,7 +190,8 @@ class DetectorConfig:
             fields: dict[str, Any] = json.loads(text)
             if fields.pop("kind") != DETECTOR:
                 raise KeyError("kind")
-            return cls(**(fields | {"unet": _shape(fields["unet"])}))
+            stages = tuple(Stage(*stage) for stage in fields["stages"])
+            return cls(**(fields | {"stages": stages, "widths": tuple(fields["widths"])}))
         except (TypeError, KeyError, AttributeError, json.JSONDecodeError) as error:
             raise ValueError(_foreign(error)) from error
 
@@ -202,12 +231,26 @@ PRESETS: dict[str, ModelConfig] = {
 }
 
 DETECTORS: dict[str, DetectorConfig] = {
-    # Five levels, so that what is far from a pixel counts; the coarsest two have attention.
+    # The backbone is EfficientNet-lite0 (Tan and Le 2019; Liu 2020), so that it can start from weights that
+    # were trained on ImageNet.
     "detector": DetectorConfig(
-        UNetShape(base=16, multipliers=(1, 2, 4, 6, 7), blocks=1, attention=(3, 4), head_channels=16, fold=2)
+        stem=32,
+        stages=(
+            Stage(16, 1, 3, 1, 1),
+            Stage(24, 2, 3, 2, 6),
+            Stage(40, 2, 5, 2, 6),
+            Stage(80, 3, 3, 2, 6),
+            Stage(112, 3, 5, 1, 6),
+            Stage(192, 4, 5, 2, 6),
+            Stage(320, 1, 3, 1, 6),
+        ),
+        widths=(128, 96, 64, 48, 32),
     ),
     "detector-tiny": DetectorConfig(
-        UNetShape(base=8, multipliers=(1, 2, 4), blocks=1, attention=(2,), head_channels=8, fold=2)
+        stem=16,
+        stages=(Stage(16, 1, 3, 1, 1), Stage(32, 1, 3, 2, 4), Stage(48, 1, 3, 2, 4)),
+        widths=(64, 48, 32),
+        head_channels=16,
     ),
 }
 
@@ -261,7 +304,7 @@ def describe_config(config: Config) -> str:
     """The name of the preset that this is or that it varies, or its size."""
     if isinstance(config, DetectorConfig):
         names = [f"preset {name!r}" for name, known in DETECTORS.items() if known == config]
-        return next(iter(names), f"a detector of its own ({config.unet.base} channels)")
+        return next(iter(names), f"a detector of its own ({config.stem} channels)")
     for name, known in PRESETS.items():
         if config == known:
             return f"preset {name!r}"

@@ -1,4 +1,4 @@
-"""The U-Net as data, without torch: its blocks in order, and what they cost. `nn.unet` builds from it."""
+"""The networks as data, without torch: their blocks in order, and what they cost. `nn` builds from it."""
 
 from dataclasses import dataclass
 from itertools import chain
@@ -84,9 +84,68 @@ def model_cost(config: ModelConfig, height: int, width: int) -> dict[str, Cost]:
     return parts
 
 
+FOLD = 2
+"""Side of the squares of pixels that a detector folds into channels at its finest level."""
+
+
+class Inverted(NamedTuple):
+    """One inverted residual block of a detector."""
+
+    inputs: int
+    hidden: int
+    """Channels of its depthwise convolution."""
+    outputs: int
+    kernel: int
+    stride: int
+
+
+class DetectorLayout(NamedTuple):
+    """The blocks of a detector, in the order in which they run."""
+
+    down: tuple[Inverted, ...]
+    bridge: int
+    """Channels of the coarsest level."""
+    up: tuple[tuple[int, int], ...]
+    """Inputs, with those of the skip connection, and outputs of each residual block."""
+
+
+def lay_out_detector(config: DetectorConfig) -> DetectorLayout:
+    """The blocks of a detector; the finest skip connection carries the folded picture, too."""
+    channels, skips = config.stem, []
+    down = []
+    for stage in config.stages:
+        for number in range(stage.blocks):
+            stride = stage.stride if number == 0 else 1
+            if stride == 2:
+                skips.append(channels)
+            hidden = channels * stage.expansion
+            down.append(Inverted(channels, hidden, stage.outputs, stage.kernel, stride))
+            channels = stage.outputs
+    skips[0] += 3 * FOLD**2
+    widths = config.widths
+    up = tuple(
+        (coarse + skip, fine)
+        for coarse, skip, fine in zip(widths[:-1], reversed(skips), widths[1:], strict=True)
+    )
+    return DetectorLayout(tuple(down), channels, up)
+
+
 def detector_cost(config: DetectorConfig, height: int, width: int) -> Cost:
     """What a detector costs for a picture of this size."""
-    return unet_cost(config.unet, 3, 1, 0, height, width)
+    layout, finest, pixels = lay_out_detector(config), config.widths[-1], height * width // FOLD**2
+    total = _conv3(3, config.stem, pixels) + _norm(finest) + _conv3(finest, FOLD**2, pixels)
+    for block in layout.down:
+        if block.hidden != block.inputs:
+            total += _linear(block.inputs, block.hidden, pixels)
+        pixels //= block.stride**2
+        area = block.kernel**2
+        total += Cost((area + 1) * block.hidden, 2 * area * block.hidden * pixels)
+        total += _linear(block.hidden, block.outputs, pixels)
+    total += _linear(layout.bridge, config.widths[0], pixels) + attention_cost(config.widths[0], pixels)
+    for inputs, outputs in layout.up:
+        pixels *= 4
+        total += block_cost(Block(inputs, outputs, level=0), 0, pixels)
+    return total
 
 
 def unet_cost(shape: UNetShape, inputs: int, outputs: int, embedding: int, height: int, width: int) -> Cost:
@@ -110,9 +169,14 @@ def block_cost(block: Block, embedding: int, pixels: int) -> Cost:
     if inputs != outputs:
         cost += _linear(inputs, outputs, pixels)
     if block.attention:
-        cost += _norm(outputs) + _linear(outputs, 3 * outputs, pixels) + _linear(outputs, outputs, pixels)
-        cost += Cost(flop=4 * outputs * pixels**2)
+        cost += attention_cost(outputs, pixels)
     return cost
+
+
+def attention_cost(channels: int, pixels: int) -> Cost:
+    """Attention among `pixels` positions."""
+    layers = _norm(channels) + _linear(channels, 3 * channels, pixels) + _linear(channels, channels, pixels)
+    return layers + Cost(flop=4 * channels * pixels**2)
 
 
 def _mlp(patch: int, width: int, height: int, picture_width: int) -> Cost:

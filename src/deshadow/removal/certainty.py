@@ -16,9 +16,11 @@ from deshadow.removal.parts import fit_parts
 from deshadow.removal.relighting import downscale
 from deshadow.runtime.backend import Detector
 
-THRESHOLD: dict[Sensitivity, float] = {"low": 0.5, "normal": 0.5, "high": 0.3}
-"""Probability from which a pixel counts as shadow."""
-LEAST: dict[Sensitivity, float] = {"low": 0.8, "normal": 0.25, "high": 0.0}
+THRESHOLD = 0.3
+"""Probability from which a pixel belongs to a shadow that is found."""
+CORE: dict[Sensitivity, float] = {"low": 0.5, "normal": 0.5, "high": 0.3}
+"""Probability that a part of a shadow must have for it to be found."""
+LEAST: dict[Sensitivity, float] = {"low": 0.6, "normal": 0.35, "high": 0.0}
 """Certainty from which a found shadow is removed although nobody selected it."""
 _SIDE = 256
 """Longer side of the copy of the photo, or of a part of a long one."""

@@ -3,14 +3,17 @@
 import numpy as np
 
 from deshadow.image.colour import srgb_to_linear
-from deshadow.image.filters import Upsampled, fit_local_lines, fit_within
+from deshadow.image.filters import Upsampled, fit_local_lines, fit_within, resize
 from deshadow.image.strips import Field, Picture, for_each_strip
 from deshadow.removal.parts import blend, split
 from deshadow.removal.relighting import downscale, log_luminance
 from deshadow.runtime.backend import Detector
 
 DETECTOR_SIDE = 512
-"""Longer side of the picture that the detector sees at once."""
+"""Longer side of the copy of a photo in which the detector sees details."""
+COARSE_SIDE = 256
+"""Longer side of the copy in which it sees the whole, where dark things are easier to tell from shadows.
+Smaller photos are enlarged to it."""
 _RADIUS = 2
 _FLAT = 0.02
 
@@ -18,8 +21,9 @@ _FLAT = 0.02
 def detect_shadows(detector: Detector, pixels: Picture) -> Field:
     """(H, W, 3) sRGB in [0, 1] → (H, W) in [0, 1]: the probability that each pixel lies in a shadow.
 
-    The detector sees the photo downscaled, a long photo part by part. Its result is fitted to the edges of
-    the photo by a guided filter (local lines that give the probability from the luminance).
+    The detector sees two downscaled copies of the photo, a long photo part by part. The mean of both results
+    is fitted to the edges of the photo by a guided filter (local lines that give the probability from the
+    luminance).
     """
     height, width = pixels.shape[:2]
     parts = split(height, width)
@@ -33,8 +37,10 @@ def _detect_at_once(detector: Detector, pixels: Picture) -> Field:
     """(H, W, 3) → (H, W): what the detector finds in a photo or a part of it."""
     height, width = pixels.shape[:2]
     small = downscale(pixels, *fit_within((height, width), DETECTOR_SIDE))
-    seen = np.ascontiguousarray(small.transpose(2, 0, 1)[None] * 2 - 1, np.float32)
-    found: Field = np.asarray(detector(seen)[0, 0], np.float32)
+    found = _run(detector, resize(small, *_fit_to((height, width), COARSE_SIDE)))
+    found = resize(found, *small.shape[:2])
+    if max(height, width) > COARSE_SIDE:
+        found = (found + _run(detector, small)) * np.float32(0.5)
     if found.shape == (height, width):
         return found.clip(0, 1)
     fits = fit_local_lines(log_luminance(srgb_to_linear(small)), found, _RADIUS, _FLAT)
@@ -49,3 +55,15 @@ def _detect_at_once(detector: Detector, pixels: Picture) -> Field:
 
     for_each_strip(fill, height, width)
     return result
+
+
+def _fit_to(size: tuple[int, int], longest: int) -> tuple[int, int]:
+    """(height, width), scaled up or down to a longer side of `longest` pixels."""
+    height, width = (max(1, round(side * longest / max(size))) for side in size)
+    return height, width
+
+
+def _run(detector: Detector, picture: Field) -> Field:
+    """(H, W, 3) sRGB in [0, 1] → (H, W): the probability, by one pass of the detector."""
+    seen = np.ascontiguousarray(picture.clip(0, 1).transpose(2, 0, 1)[None] * 2 - 1, np.float32)
+    return np.asarray(detector(seen)[0, 0], np.float32)

@@ -56,25 +56,30 @@ def check_shape(size: tuple[int, ...], height: int, width: int) -> None:
         )
 
 
-def label_shadows(mask: Mask, threshold: float = 0.5) -> Labels:
+def label_shadows(mask: Mask, threshold: float = 0.5, core: float = 0.0) -> Labels:
     """(H, W) → (H, W): the connected shadows, numbered from the largest; specks are dropped.
 
-    They are told apart in a downscaled mask; their outlines are those of the mask itself.
+    A shadow is where the mask is above the threshold, if more than a speck of it is above `core` as well.
+    Shadows are told apart in a downscaled mask; their outlines are those of the mask itself.
     """
     height, width = mask.shape
     inside = mask > threshold
     small = fit_parts((height, width), _LABELLED)
-    reduced = inside if small == mask.shape else resize(inside, *small) > 0.25
-    found = label(reduced)
+    found = label(_reduce(inside, small))
     sizes = np.bincount(found.ravel())
-    sizes[0] = 0
-    area = min(small) * measure_extent(*small)
-    kept = np.flatnonzero(sizes >= max(1, _SPECK * area))
+    clear = np.bincount(found[_reduce(mask > max(threshold, core), small)], minlength=len(sizes))
+    clear[0] = 0
+    kept = np.flatnonzero(clear >= max(1, _SPECK * min(small) * measure_extent(*small)))
     order = kept[np.argsort(-sizes[kept], kind="stable")]
     numbers = np.zeros(len(sizes), np.int32)
     numbers[order] = np.arange(1, len(order) + 1)
     labels = numbers[found]
     return labels * inside if small == mask.shape else _upscale(labels, inside)
+
+
+def _reduce(inside: NDArray[np.bool_], small: tuple[int, int]) -> NDArray[np.bool_]:
+    """(H, W) → small: where at least a quarter of the pixels lie inside."""
+    return inside if small == inside.shape else resize(inside, *small) > 0.25
 
 
 def _check(values: NDArray[np.generic]) -> None:

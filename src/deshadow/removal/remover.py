@@ -115,7 +115,7 @@ class Remover:
 
     def find_shadows(self, pixels: Picture, sensitivity: Sensitivity = "normal") -> Labels:
         """(H, W, 3) sRGB in [0, 1] → (H, W): 0 outside shadows, 1, 2, … in each, from the largest."""
-        return masks.label_shadows(self.detect(pixels), certainty.THRESHOLD[sensitivity])
+        return masks.label_shadows(self.detect(pixels), certainty.THRESHOLD, certainty.CORE[sensitivity])
 
     def find_unsure(
         self, pixels: Picture, labels: Labels, sensitivity: Sensitivity = "normal"

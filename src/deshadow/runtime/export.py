@@ -88,21 +88,19 @@ def trace_denoiser(model: LFGDiffusion) -> onnx.ModelProto:
     return trace(model, model.config.stride, channels, "output")
 
 
-class Probability(nn.Module):
+class Probability(ShadowDetector):
     """A detector whose output are probabilities."""
-
-    def __init__(self, model: ShadowDetector) -> None:
-        super().__init__()
-        self.unet = model.unet
 
     def forward(self, picture: Tensor) -> Tensor:
         """The probability."""
-        return torch.sigmoid(self.unet(picture))
+        return torch.sigmoid(super().forward(picture))
 
 
 def trace_detector(model: ShadowDetector) -> onnx.ModelProto:
     """Picture → probability."""
-    return trace(Probability(model), model.config.stride, {"picture": 3}, "probability")
+    model = copy.copy(model)
+    model.__class__ = Probability
+    return trace(model, model.config.stride, {"picture": 3}, "probability")
 
 
 class FusedAttention(Attention):

@@ -12,6 +12,9 @@ from deshadow.training.detector_views import DetectorBatch
 SMOOTHING = 0.005
 """Share of the picture that is added to numerator and denominator of the overlap, for empty masks."""
 
+DARK = 3.0
+"""How much more the cross-entropy weighs where a dark thing that is no shadow lies in the light."""
+
 
 class DetectorLosses(NamedTuple):
     """One number each; `total` is what is minimised."""
@@ -30,10 +33,11 @@ class DetectorCriterion(nn.Module):
         self.model = model
 
     def forward(self, batch: DetectorBatch, pretraining: bool = False) -> DetectorLosses:
-        """Both losses of a batch, for every pixel alike and for the mask as a whole."""
+        """Both losses of a batch, for each pixel and for the mask as a whole."""
         assert not pretraining
         logits, mask = self.model(batch.picture).float(), batch.mask
-        cross_entropy = F.binary_cross_entropy_with_logits(logits, mask)
+        weight = 1 + DARK * batch.dark * (1 - mask)
+        cross_entropy = F.binary_cross_entropy_with_logits(logits, mask, weight)
         found = torch.sigmoid(logits)
         smoothing = SMOOTHING * mask[0].numel()
         both = (found * mask).sum((1, 2, 3)) + smoothing

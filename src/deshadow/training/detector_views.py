@@ -28,10 +28,13 @@ STRETCH = 512
 
 
 class DetectorBatch(NamedTuple):
-    """Pictures (B, 3, H, W) in [-1, 1], and the share (B, 1, H, W) of the sun that each pixel is denied."""
+    """Pictures (B, 3, H, W) in [-1, 1], and for each pixel (B, 1, H, W) what a detector should know."""
 
     picture: Tensor
     mask: Tensor
+    """The share of the sun that it is denied."""
+    dark: Tensor
+    """1 where a dark thing is painted that is no shadow, else 0."""
 
 
 class Labelled(NamedTuple):
@@ -65,15 +68,16 @@ class Views:
         numbers = [number for group in groups.values() for number in group]
         # Photos with masks show dark things of their own, and not what lies under their shadows.
         known = len(numbers) - len(groups.get("masked", []))
+        dark = torch.zeros_like(shadow)
         if known:
-            dark = self.add_dark_things(
+            made = self.add_dark_things(
                 picture[:known], shadow[:known], clean[:known], self.draws(numbers[:known])
             )
-            picture, shadow = (
-                torch.cat([new, old[known:]]) for new, old in zip(dark, (picture, shadow), strict=True)
+            picture, shadow, dark = (
+                torch.cat([new, old[known:]]) for new, old in zip(made, (picture, shadow, dark), strict=True)
             )
         picture = (vary_light(picture, self.draws(numbers)) * 255).round() * (1 / 127.5) - 1
-        return DetectorBatch(picture.contiguous(memory_format=torch.channels_last), shadow)
+        return DetectorBatch(picture.contiguous(memory_format=torch.channels_last), shadow, dark)
 
     def draws(self, numbers: Sequence[int]) -> Draws:
         """The random numbers of these views."""
@@ -125,20 +129,24 @@ class Views:
 
     def add_dark_things(
         self, picture: Tensor, shadow: Tensor, clean: Tensor, draws: Draws
-    ) -> tuple[Tensor, Tensor]:
-        """Pictures and shadows of which some lost their shadow, some are dark, and some show dark things."""
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Pictures and shadows of which some lost their shadow, some are dark, and some show dark things.
+
+        The third tensor is 1 where the dark things lie.
+        """
         textures, occluders = self.source.backgrounds, self.source.occluders
         assert textures is not None
         assert occluders is not None
         lit = draws.chance("lit", 1, 1, 1, of=LIT)
         picture, shadow = torch.where(lit, clean, picture), torch.where(lit, 0.0, shadow)
-        picture, clean = (
-            add_dark_surface(view, clean, textures, occluders, draws).picture for view in (picture, clean)
+        (picture, surface), (clean, _) = (
+            add_dark_surface(view, clean, textures, occluders, draws) for view in (picture, clean)
         )
-        picture = distract(picture, clean, textures, occluders, draws).picture
+        picture, things = distract(picture, clean, textures, occluders, draws)
         stops = draws.uniform("night/stops", 1, 1, 1, low=1.5, high=4.0)
         night = linear_to_srgb(srgb_to_linear(picture) * torch.exp2(-stops))
-        return torch.where(lit & draws.chance("night", 1, 1, 1, of=NIGHT), night, picture), shadow
+        picture = torch.where(lit & draws.chance("night", 1, 1, 1, of=NIGHT), night, picture)
+        return picture, shadow, (surface | things).to(picture.dtype)
 
 
 def open_views(options: TrainingOptions, device: torch.device) -> Views:

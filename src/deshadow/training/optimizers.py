@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import Parameter
 
+from deshadow.nn.detector import ShadowDetector
 from deshadow.nn.unet import UNet
 
 MOMENTUM = 0.95
@@ -72,8 +73,8 @@ def orthogonalise_batch(wide: Tensor) -> Tensor:
 
 
 def inner_matrices(model: nn.Module) -> list[Parameter]:
-    """The weights of convolutions and linear layers, but those at the ends of a U-Net."""
-    unets = [part for part in model.modules() if isinstance(part, UNet)]
-    ends = [end for unet in unets for end in (unet.stem, unet.out, unet.bypass) if end is not None]
+    """The weights of convolutions and linear layers, but not depthwise ones nor those at a network's ends."""
+    networks = [part for part in model.modules() if isinstance(part, UNet | ShadowDetector)]
+    ends = [end for each in networks for end in (each.stem, each.out, getattr(each, "bypass", None)) if end]
     outer = {each for end in ends for each in end.parameters()}
-    return [each for each in model.parameters() if each.ndim > 1 and each not in outer]
+    return [each for each in model.parameters() if each.ndim > 1 and each.shape[1] > 1 and each not in outer]

@@ -145,7 +145,8 @@ class ModelOptions:
     init: str | None = None
     """Weights to start from, a path or a name. Images and time are counted from 0."""
     encoder: str | None = None
-    """Weights whose encoder to start from, a path or a name, or `new`, instead of the encoder in --init."""
+    """Weights whose encoder to start from, a path or a name, or `new`, instead of the encoder in --init. For
+    a detector: weights of its backbone (`python -m deshadow.training.backbone`)."""
 
     @property
     def config(self) -> Config:

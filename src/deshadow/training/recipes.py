@@ -76,7 +76,7 @@ RECIPES: dict[str, dict[str, Any]] = {
         "preset": "detector-tiny",
         "size": 64,
         "batch": 16,
-        "rate": 3e-3,
+        "rate": 6e-3,
         "ema": 4_000,
         "warmup": 500,
     },

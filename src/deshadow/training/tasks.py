@@ -26,6 +26,8 @@ from deshadow.training.options import TrainingOptions
 
 ENCODER = "encoder."
 """Prefix of the names of the encoder's tensors."""
+BACKBONE = ("stem.", "down.")
+"""Prefixes of the names of the tensors of a detector's backbone."""
 BYPASS = ".bypass."
 """Part of the names of the tensors of a bypass."""
 
@@ -71,7 +73,7 @@ def new_remover(options: TrainingOptions) -> LFGDiffusion:
     return model
 
 
-def load_part(model: LFGDiffusion, path_or_name: str, wanted: Callable[[str], bool]) -> None:
+def load_part(model: nn.Module, path_or_name: str, wanted: Callable[[str], bool]) -> None:
     """Copy the tensors with the wanted names from a checkpoint, which must have them in the same shapes.
 
     It may lack those of a bypass: a new bypass is zero, so that the network does the same without them.
@@ -94,7 +96,10 @@ def new_detector(options: TrainingOptions) -> ShadowDetector:
     assert not isinstance(config, ModelConfig)
     if options.network.init is not None:
         return checkpoint.load_detector(options.network.init, expect=config)
-    return ShadowDetector(config)
+    model = ShadowDetector(config)
+    if options.network.encoder not in (None, "new"):
+        load_part(model, str(options.network.encoder), lambda name: name.startswith(BACKBONE))
+    return model
 
 
 REMOVAL = Task(
