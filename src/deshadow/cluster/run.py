@@ -26,6 +26,7 @@ from deshadow.cluster.worker import WorkerError
 _STORE = 256 * 2**20  # bytes of Ray's object store: only addresses and states pass through it
 _ANSWER = 5.0  # seconds in which a cluster must answer
 _ROUNDS = 3
+_JOINS = 3  # times that joining a cluster is tried
 
 
 @dataclass(slots=True)
@@ -192,13 +193,12 @@ def connect(address: str | None = None) -> Iterator[None]:
 
 
 def _join(address: str, **options: Any) -> None:
-    """Join a cluster; again if Ray's server stumbled over a process of its own that had just ended."""
-    try:
-        ray.init(address, **options)
-    except ConnectionError as error:
-        if "ZombieProcess" not in str(error):
-            raise
-        ray.init(address, **options)
+    """Join a cluster; again if the process that Ray's server starts for each driver ended at once."""
+    for _ in range(_JOINS - 1):
+        with contextlib.suppress(ConnectionAbortedError):
+            ray.init(address, **options)
+            return
+    ray.init(address, **options)
 
 
 def _subtract(plan: pa.Table, rows: pa.Table, retry_failed: bool) -> pa.Table:
