@@ -102,6 +102,24 @@ def test_high_sensitivity_finds_what_is_less_probable() -> None:
     assert remover.find_shadows(scene(), "high").max() == 2
 
 
+@pytest.mark.parametrize(("width", "covers", "sure"), [(4, 300, True), (4, 30, False), (24, 300, False)])
+def test_a_thin_shadow_that_covers_much_is_judged_where_it_shows(width: int, covers: int, sure: bool) -> None:
+    def find_in_detail(picture: np.ndarray) -> np.ndarray:
+        """What is dark, but little of it in a small copy that is brighter."""
+        small_and_bright = picture.shape[3] <= 256 and picture.max() > 0.65
+        found: np.ndarray = find_darker(picture) * np.float32(0.1 if small_and_bright else 0.9)
+        return found
+
+    picture = np.full((300, 400, 3), 0.8, np.float32)
+    for left in range(40, 360, 48):  # bars, joined at their ends
+        picture[:covers, left : left + width] = 0.4
+    picture[:width, 40 : 328 + width] = 0.4
+    remover = Remover(detector=find_in_detail)  # type: ignore[arg-type]
+    labels = remover.find_shadows(picture)
+    assert labels.max() == 1
+    assert remover.find_unsure(picture, labels) == (() if sure else (1,))
+
+
 def test_a_long_photo_is_judged_part_by_part(remover: Remover) -> None:
     lit = np.full((300, 2000, 3), 0.8, np.float32)
     picture = np.concatenate([scene(), lit, scene()], axis=1)

@@ -5,7 +5,10 @@ in the light, whatever the exposure, so it is found again. Gaps between stones, 
 are often not.
 """
 
+from typing import TypeVar
+
 import numpy as np
+from numpy.typing import NDArray
 
 from deshadow.image.filters import resize
 from deshadow.image.strips import Field, Picture
@@ -16,6 +19,8 @@ from deshadow.removal.parts import fit_parts
 from deshadow.removal.relighting import downscale
 from deshadow.runtime.backend import Detector
 
+Sampled = TypeVar("Sampled", Field, Labels)
+
 THRESHOLD = 0.3
 """Probability from which a pixel belongs to a shadow that is found."""
 CORE: dict[Sensitivity, float] = {"low": 0.5, "normal": 0.5, "high": 0.3}
@@ -24,6 +29,10 @@ LEAST: dict[Sensitivity, float] = {"low": 0.6, "normal": 0.35, "high": 0.0}
 """Certainty from which a found shadow is removed although nobody selected it."""
 _SIDE = 256
 """Longer side of the copy of the photo, or of a part of a long one."""
+_THIN = 4.0
+"""Mean width in that copy, in pixels, below which a shadow hardly shows there."""
+_SPREAD = 0.02
+"""Least share of the photo that a thin shadow covers to be judged by a larger copy, as that of a fence."""
 _BRIGHTER = 0.7
 """Exponent by which the sRGB values of the copy are raised."""
 _SAMPLED = 1024
@@ -43,24 +52,43 @@ def find_unsure(
 def measure_certainty(detector: Detector, pixels: Picture, labels: Labels) -> Field:
     """(H, W, 3) sRGB in [0, 1], (H, W) → (N,) in [0, 1]: how sure it is that shadow 1, …, N is a shadow.
 
-    It is the mean probability that the detector gives to the pixels of a shadow when it looks again.
+    It is the mean probability that the detector gives to the pixels of a shadow when it looks again. Thin
+    shadows that cover much of the photo may also be sure in a copy of the size in which they were found.
     """
     size = pixels.shape[:2]
-    small = resize(downscale(pixels, *fit_parts(size, DETECTOR_SIDE)), *fit_parts(size, _SIDE)).clip(0, 1)
-    again = detect_shadows(detector, small**_BRIGHTER)
-    grid = fit_parts(size, _SAMPLED)
-    numbers, probability = (_sample(field, *grid) for field in (labels, again))
-    count = int(labels.max(initial=0)) + 1
-    totals = np.bincount(numbers.ravel(), probability.ravel(), count)
-    certainty: Field = (totals / np.bincount(numbers.ravel(), minlength=count).clip(1))[1:].astype(np.float32)
-    return certainty
+    grid, count = fit_parts(size, _SAMPLED), int(labels.max(initial=0)) + 1
+    numbers = _sample(labels, *grid)
+    areas = np.bincount(numbers.ravel(), minlength=count).clip(1)
+    widths = 2 * areas / _count_borders(numbers, count).clip(1) * (fit_parts(size, _SIDE)[0] / grid[0])
+    thin = (widths < _THIN) & (areas >= _SPREAD * numbers.size)
+
+    def look(side: int) -> Field:
+        small = downscale(pixels, *fit_parts(size, DETECTOR_SIDE))
+        small = resize(small, *fit_parts(size, side)).clip(0, 1)
+        again = _sample(detect_shadows(detector, small**_BRIGHTER), *grid)
+        means: Field = np.bincount(numbers.ravel(), again.ravel(), count) / areas
+        return means
+
+    certainty = look(_SIDE)
+    if thin[1:].any():
+        certainty = np.where(thin, np.maximum(certainty, look(DETECTOR_SIDE)), certainty)
+    return certainty[1:].astype(np.float32)
 
 
-def _sample(field: Field | Labels, height: int, width: int) -> Field | Labels:
+def _count_borders(numbers: Labels, count: int) -> NDArray[np.intp]:
+    """(h, w) → (count,): how many sides of pixels separate each shadow from what is not part of it."""
+    borders = np.zeros(count, np.intp)
+    for one, other in ((numbers[1:], numbers[:-1]), (numbers[:, 1:], numbers[:, :-1])):
+        apart = one != other
+        borders += np.bincount(one[apart], minlength=count) + np.bincount(other[apart], minlength=count)
+    return borders
+
+
+def _sample(field: Sampled, height: int, width: int) -> Sampled:
     """(H, W) → (height, width): the pixels in the middle of the cells of a grid."""
     down, across = (
         (np.arange(count) * 2 + 1) * side // (2 * count)
         for side, count in zip(field.shape, (height, width), strict=True)
     )
-    sampled: Field | Labels = field[np.ix_(down, across)]
+    sampled: Sampled = field[np.ix_(down, across)]
     return sampled
