@@ -1,9 +1,11 @@
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from PIL import Image
+from training_runs import write_pairs
 
 from deshadow.data.augment import Pairs
 from deshadow.data.photos import Photos, load_masked_photos
@@ -220,6 +222,19 @@ def write_photos(folder: Path, count: int = 12) -> Path:
     return folder
 
 
+def test_the_shares_of_photos_and_extra_pairs_are_those_asked_for(tmp_path: Path) -> None:
+    photos, pairs = write_photos(tmp_path / "photos"), str(write_pairs(tmp_path / "pairs"))
+    chosen = options(
+        tmp_path / "run",
+        *("--images", "8", "--data", pairs, "--extra", pairs, "--extra-share", "0.3", "--synthetic", "0.5"),
+        *("--masked", str(photos), "--masked-share", "0.4", "--lit", str(photos), "--lit-share", "0.2"),
+    )
+    kinds = Counter(map(open_views(chosen, CPU).kind, range(500)))
+    shares = {"masked": 200, "extra": 150, "lit": 100, "real": 25}
+    assert {kind: kinds[kind] for kind in shares} == pytest.approx(shares, abs=10)
+    assert kinds.total() - sum(kinds[kind] for kind in shares) == pytest.approx(25, abs=10)
+
+
 def test_photos_are_trained_on_and_some_of_them_held_out(tmp_path: Path) -> None:
     masked, lit = write_photos(tmp_path / "photos"), write_photos(tmp_path / "lit") / "shadow"
     chosen = options(
@@ -228,9 +243,6 @@ def test_photos_are_trained_on_and_some_of_them_held_out(tmp_path: Path) -> None
         *("--lit", str(lit), "--lit-share", "0.2", "--lit-held-out", "2"),
     )
     views = open_views(chosen, CPU)
-    kinds = [views.kind(number) for number in range(500)]
-    assert kinds.count("masked") == pytest.approx(200, abs=10)
-    assert kinds.count("lit") == pytest.approx(100, abs=10)
     assert not views.views("lit", range(16)).shadow.any()
     assert views.views("masked", range(64)).shadow.amax((1, 2, 3)).mean() > 0.5
     # A view depends on its number alone, and not on the views that are made with it.

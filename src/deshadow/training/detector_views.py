@@ -15,7 +15,7 @@ from deshadow.data.synth.recipe import SHADOW_RECIPES
 from deshadow.data.synth.triplets import synthesise
 from deshadow.data.views import sample_view, vary_light, view_grid
 from deshadow.image.colour import linear_to_srgb, srgb_to_linear
-from deshadow.training.batches import SILVER, Source, open_source
+from deshadow.training.batches import GOLDEN, SILVER, Source, open_source
 from deshadow.training.options import TrainingOptions
 
 LIT = 0.2
@@ -88,14 +88,19 @@ class Views:
         return self.masked is not None and number * SILVER % 1 < self.masked_share
 
     def kind(self, number: int) -> str:
-        """masked, lit, real, extra, or the name of a recipe for synthetic shadows."""
+        """masked, extra, lit, real, or the name of a recipe for synthetic shadows.
+
+        The shares of the first three follow one another, so that none takes the place of another.
+        """
         if self.is_masked(number):
             return "masked"
+        place = number * SILVER % 1 - (self.masked_share if self.masked is not None else 0)
+        if self.source.extra is not None and place < self.source.extra_share:
+            return "extra"
         if self.lit is not None and number * SILVER % 1 >= 1 - self.lit_share:
             return "lit"
-        kind = self.source.kind(number)
-        if kind in ("real", "extra"):
-            return kind
+        if number * GOLDEN % 1 >= self.source.synthetic:
+            return "real"
         return RECIPE_ORDER[number // STRETCH % len(RECIPE_ORDER)]
 
     def pictures(self, kind: str, numbers: Sequence[int]) -> Labelled:
