@@ -3,8 +3,8 @@
 python benchmarks/certainty.py SRD DETECTION FACES BACKGROUNDS takes the folder of SRD, and tars or folders of
 photos with masks, of portraits and of backgrounds. It uses those that no network was trained on: the pairs of
 SRD for validation, the photos and portraits that are held out, and every tenth background, from number
---first on. --detector names another detector. With --side it sees each photo at this size alone, instead of
-at two.
+--first on. --documents is a folder of pairs that are documents, all of which are used. --detector names
+another detector. With --side it sees each photo at this size alone, instead of at two.
 """
 
 import argparse
@@ -46,8 +46,8 @@ class Counts(NamedTuple):
     wrong: int
 
 
-def read_pairs(folder: Path) -> Iterator[Scene]:
-    for sample in find(folder, "val").samples:
+def read_pairs(folder: Path, split: str | None = "val") -> Iterator[Scene]:
+    for sample in find(folder, split).samples:
         triplet = sample.load()
         yield Scene(triplet.picture, triplet.mask > 0)
 
@@ -116,12 +116,15 @@ def main() -> None:
         parser.add_argument(name, type=Path)
     parser.add_argument("--detector", default="detector")
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--documents", type=Path)
     parser.add_argument("--side", type=int)
     chosen = parser.parse_args()
     if chosen.side:
         detect.DETECTOR_SIDE = detect.COARSE_SIDE = chosen.side
     remover = Remover(detector=chosen.detector)
     shaded = {"SRD": read_pairs(chosen.srd), "photos": read_masked(chosen.detection)}
+    if chosen.documents:
+        shaded["documents"] = read_pairs(chosen.documents, None)
     unshaded = {
         "clean sides": read_clean_sides(chosen.srd),
         "portraits": read_portraits(chosen.faces),

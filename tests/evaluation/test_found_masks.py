@@ -13,10 +13,9 @@ from deshadow.evaluation import detectors
 from deshadow.evaluation.degraded_masks import degrade_mask
 from deshadow.evaluation.methods import Input, Method, replace_masks
 from deshadow.evaluation.options import Comparison, MaskKind, Outputs
-from deshadow.evaluation.run import run, run_detector
+from deshadow.evaluation.run import _mask_source, run, run_detector
 from deshadow.image.resize import bicubic, nearest
 from deshadow.nn.config import DETECTORS, DetectorConfig
-from deshadow.removal.remover import Remover
 
 
 class Dark:
@@ -50,15 +49,23 @@ def test_the_mask_that_is_found_is_of_the_picture_at_256() -> None:
     assert set(np.unique(mask)) == {0, 255}
 
 
-def test_detected_masks_are_what_the_command_would_remove() -> None:
-    picture, mask, _ = scene(300, 320)
-    remover = Remover(detector=Dark())
-    found = detectors.select_shadows(remover, picture)
-    assert found.shape == mask.shape
+def test_detected_masks_leave_out_what_the_command_would_leave_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def find_dark(picture: Array) -> Array:
+        """Whatever is dark, but a black thing only where it is black: not in a brighter copy."""
+        assert isinstance(picture, np.ndarray)
+        light = picture.mean(axis=1, keepdims=True)
+        found: Array = ((light < 0.1) & ~((light > -0.85) & (light < -0.6))).astype(np.float32)
+        return found
+
+    monkeypatch.setattr("deshadow.evaluation.run.open_detector", lambda *_, **__: find_dark)
+    picture = np.full((240, 320, 3), 220, np.uint8)
+    picture[80:160, 40:120] = 90
+    picture[80:160, 200:280] = 15
+    found = _mask_source("detected", "detector", Comparison())(picture, picture[..., 0])
+    assert found.shape == (240, 320)
     assert set(np.unique(found)) == {0, 255}
-    expected = remover.select(picture.astype(np.float32) / np.float32(255)).mask
-    assert np.array_equal(found > 0, expected > 0)
-    assert found[mask > 0].mean() > found[mask == 0].mean()
+    assert (found[90:150, 50:110] == 255).all()
+    assert not found[:, 180:].any()
 
 
 def test_a_method_gets_the_found_mask_at_the_size_of_the_true_one() -> None:

@@ -129,6 +129,24 @@ def test_a_long_photo_is_judged_part_by_part(remover: Remover) -> None:
     assert set(unsure) == {labels[160, 290], labels[160, 2690]}
 
 
+def test_the_look_for_certainty_at_a_long_photo_sees_parts_as_small_as_a_photo() -> None:
+    longest: list[int] = []
+
+    def spy(picture: np.ndarray) -> np.ndarray:
+        longest.append(max(picture.shape[2:]))
+        found: np.ndarray = find_darker(picture)
+        return found
+
+    picture = np.full((300, 1200, 3), 0.8, np.float32)
+    picture[100:220, 60:180] = 0.4
+    remover = Remover(detector=spy)  # type: ignore[arg-type]
+    labels = remover.find_shadows(picture)
+    assert max(longest) > 256
+    longest.clear()
+    assert remover.find_unsure(picture, labels) == ()
+    assert set(longest) == {256}
+
+
 def test_the_command_says_what_it_left_out_and_how_to_remove_it(
     remover: Remover, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,6 +10,7 @@ from torch.nn import functional as F
 from deshadow.nn.config import DETECTORS
 from deshadow.nn.detector import ShadowDetector
 from deshadow.nn.layout import lay_out_detector
+from deshadow.runtime.checkpoint import save_model
 from deshadow.training.backbone import EPSILON, convert, main
 from deshadow.training.options import parse_training
 from deshadow.training.tasks import new_detector
@@ -83,6 +84,23 @@ def test_the_backbone_is_the_published_network(given: Path, tmp_path: Path) -> N
     assert expected.std() > 0.1
 
 
+def test_a_backbone_of_its_own_replaces_that_of_the_initial_weights(given: Path, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    initial = ShadowDetector(DETECTORS["detector"])
+    save_model(tmp_path / "initial.safetensors", initial)
+    converted = convert(str(given), str(tmp_path / "lite0.safetensors"))
+    command = ["--preset", "detector", "--images", "8", "--init", str(tmp_path / "initial.safetensors")]
+    model = new_detector(parse_training([*command, "--encoder", str(converted)]))
+    alone = new_detector(
+        parse_training(["--preset", "detector", "--images", "8", "--encoder", str(converted)])
+    )
+    tensors, backbone, rest = (each.state_dict() for each in (model, alone, initial))
+    name = "down.3.project.weight"
+    torch.testing.assert_close(tensors[name], backbone[name])
+    name = "up.0.conv1.weight"
+    torch.testing.assert_close(tensors[name], rest[name], rtol=1e-2, atol=1e-3)
+
+
 def test_in_a_new_backbone_signals_neither_fade_nor_grow_from_block_to_block() -> None:
     torch.manual_seed(0)
     model, pictures = ShadowDetector(DETECTORS["detector"]), torch.randn(2, 3, 64, 64)
@@ -98,10 +116,14 @@ def test_other_files_are_refused_in_one_line(
     given: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     torch.save({"conv1.weight": torch.zeros(1)}, tmp_path / "other.pth")
+    torch.save(draw_weights() | {"_blocks.0._se_reduce.weight": torch.zeros(1)}, tmp_path / "b0.pth")
+    torch.save(torch.zeros(1), tmp_path / "tensor.pth")
     (tmp_path / "text.pth").write_text("not weights")
     for arguments, message in (
         ([str(tmp_path / "text.pth"), str(tmp_path / "a.safetensors")], "text.pth is not a file of torch"),
         ([str(tmp_path / "other.pth"), str(tmp_path / "a.safetensors")], "'_conv_stem.weight' is missing"),
+        ([str(tmp_path / "b0.pth"), str(tmp_path / "a.safetensors")], "does not hold the weights"),
+        ([str(tmp_path / "tensor.pth"), str(tmp_path / "a.safetensors")], "does not hold the weights"),
         ([str(given)], "name the file of EfficientNet-lite0 and a file ending in .safetensors"),
         ([str(given), str(tmp_path / "a.pth")], "ending in .safetensors"),
     ):

@@ -229,10 +229,21 @@ def test_the_shares_of_photos_and_extra_pairs_are_those_asked_for(tmp_path: Path
         *("--images", "8", "--data", pairs, "--extra", pairs, "--extra-share", "0.3", "--synthetic", "0.5"),
         *("--masked", str(photos), "--masked-share", "0.4", "--lit", str(photos), "--lit-share", "0.2"),
     )
-    kinds = Counter(map(open_views(chosen, CPU).kind, range(500)))
+    views = open_views(chosen, CPU)
+    kinds = Counter(map(views.kind, range(500)))
     shares = {"masked": 200, "extra": 150, "lit": 100, "real": 25}
     assert {kind: kinds[kind] for kind in shares} == pytest.approx(shares, abs=10)
     assert kinds.total() - sum(kinds[kind] for kind in shares) == pytest.approx(25, abs=10)
+    # Dark things are painted on all but the photos with masks, which come last in a batch.
+    dark = views.batch(0, 64).dark
+    masked = sum(views.is_masked(number) for number in range(64))
+    assert ((dark == 0) | (dark == 1)).all()
+    assert dark[: 64 - masked].any()
+    assert not dark[64 - masked :].any()
+    with pytest.raises(ValueError, match="add up to more than 1"):
+        options(
+            tmp_path, "--images", "8", "--masked", str(photos), "--lit", str(photos), "--lit-share", "0.8"
+        )
 
 
 def test_photos_are_trained_on_and_some_of_them_held_out(tmp_path: Path) -> None:

@@ -164,6 +164,8 @@ class DetectorConfig:
     head_channels: int = 32
 
     def __post_init__(self) -> None:
+        if not self.halvings:
+            raise ValueError(f"a detector needs a stage that halves the picture: {self}")
         if len(self.widths) != 1 + self.halvings:
             raise ValueError(f"a detector needs a width for each of its {1 + self.halvings} levels: {self}")
         if self.widths[0] % self.head_channels:

@@ -15,7 +15,7 @@ from deshadow.image.strips import Field, Picture
 from deshadow.removal.detect import DETECTOR_SIDE, detect_shadows
 from deshadow.removal.masks import Labels
 from deshadow.removal.options import Sensitivity
-from deshadow.removal.parts import fit_parts
+from deshadow.removal.parts import fit_parts, measure_extent
 from deshadow.removal.relighting import downscale
 from deshadow.runtime.backend import Detector
 
@@ -59,18 +59,19 @@ def measure_certainty(detector: Detector, pixels: Picture, labels: Labels) -> Fi
     grid, count = fit_parts(size, _SAMPLED), int(labels.max(initial=0)) + 1
     numbers = _sample(labels, *grid)
     areas = np.bincount(numbers.ravel(), minlength=count).clip(1)
-    widths = 2 * areas / _count_borders(numbers, count).clip(1) * (fit_parts(size, _SIDE)[0] / grid[0])
-    thin = (widths < _THIN) & (areas >= _SPREAD * numbers.size)
+    large, small = (fit_parts(size, side) for side in (DETECTOR_SIDE, _SIDE))
+    widths = 2 * areas / _count_borders(numbers, count).clip(1) * (max(small) / max(grid))
+    thin = (widths < _THIN) & (areas >= _SPREAD * min(grid) * measure_extent(*grid))
+    picture = downscale(pixels, *large)
 
     def look(side: int) -> Field:
-        small = downscale(pixels, *fit_parts(size, DETECTOR_SIDE))
-        small = resize(small, *fit_parts(size, side)).clip(0, 1)
-        again = _sample(detect_shadows(detector, small**_BRIGHTER), *grid)
+        brighter = resize(picture, *fit_parts(size, side)).clip(0, 1) ** _BRIGHTER
+        again = _sample(detect_shadows(detector, brighter, least=side), *grid)
         means: Field = np.bincount(numbers.ravel(), again.ravel(), count) / areas
         return means
 
     certainty = look(_SIDE)
-    if thin[1:].any():
+    if thin[1:].any() and large != small:
         certainty = np.where(thin, np.maximum(certainty, look(DETECTOR_SIDE)), certainty)
     return certainty[1:].astype(np.float32)
 

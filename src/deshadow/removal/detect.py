@@ -5,7 +5,7 @@ import numpy as np
 from deshadow.image.colour import srgb_to_linear
 from deshadow.image.filters import Upsampled, fit_local_lines, fit_within, resize
 from deshadow.image.strips import Field, Picture, for_each_strip
-from deshadow.removal.parts import blend, split
+from deshadow.removal.parts import LEAST, blend, split
 from deshadow.removal.relighting import downscale, log_luminance
 from deshadow.runtime.backend import Detector
 
@@ -18,15 +18,15 @@ _RADIUS = 2
 _FLAT = 0.02
 
 
-def detect_shadows(detector: Detector, pixels: Picture) -> Field:
+def detect_shadows(detector: Detector, pixels: Picture, least: float = LEAST) -> Field:
     """(H, W, 3) sRGB in [0, 1] → (H, W) in [0, 1]: the probability that each pixel lies in a shadow.
 
     The detector sees two downscaled copies of the photo, a long photo part by part. The mean of both results
     is fitted to the edges of the photo by a guided filter (local lines that give the probability from the
-    luminance).
+    luminance). `least` is that of `split`.
     """
     height, width = pixels.shape[:2]
-    parts = split(height, width)
+    parts = split(height, width, least)
     if len(parts) == 1:
         return _detect_at_once(detector, pixels)
     nothing = np.broadcast_to(np.float32(0), (height, width))

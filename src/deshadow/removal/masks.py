@@ -67,7 +67,9 @@ def label_shadows(mask: Mask, threshold: float = 0.5, core: float = 0.0) -> Labe
     small = fit_parts((height, width), _LABELLED)
     found = label(_reduce(inside, small))
     sizes = np.bincount(found.ravel())
-    clear = np.bincount(found[_reduce(mask > max(threshold, core), small)], minlength=len(sizes))
+    clear = sizes.copy()
+    if core > threshold:
+        clear = np.bincount(found[_reduce(mask > core, small)], minlength=len(sizes))
     clear[0] = 0
     kept = np.flatnonzero(clear >= max(1, _SPECK * min(small) * measure_extent(*small)))
     order = kept[np.argsort(-sizes[kept], kind="stable")]

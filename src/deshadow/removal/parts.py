@@ -31,9 +31,9 @@ class Part:
     """(h, 1) or (1, w): its weight in the blend. The shares of all parts add up to 1 at every pixel."""
 
 
-def split(height: int, width: int) -> list[Part]:
-    """The parts of a photo along its longer side; one for a photo of ordinary shape."""
-    size, longest = max(height, width), round(measure_extent(height, width))
+def split(height: int, width: int, least: float = LEAST) -> list[Part]:
+    """The parts of a photo along its longer side, of `least` pixels at least; one of an ordinary photo."""
+    size, longest = max(height, width), round(measure_extent(height, width, least))
     if size <= longest:
         return [Part((slice(0, height), slice(0, width)), np.ones((1, 1), np.float32))]
     overlap = round(OVERLAP * longest)
@@ -54,13 +54,13 @@ def split(height: int, width: int) -> list[Part]:
     return parts
 
 
-def measure_extent(height: int, width: int) -> float:
+def measure_extent(height: int, width: int, least: float = LEAST) -> float:
     """Longer side of the parts of a photo; that of the photo, if it is processed whole.
 
     Lengths that are a share of the longer side are a share of this one, so that they do not grow with a
     panorama.
     """
-    return min(max(height, width), max(LONGEST * min(height, width), LEAST))
+    return min(max(height, width), max(LONGEST * min(height, width), least))
 
 
 def fit_parts(size: tuple[int, ...], longest: int) -> tuple[int, int]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from deshadow.image.colour import LUMINANCE, linear_to_srgb, srgb_to_linear
 from deshadow.image.filters import Upsampled, approximate_gaussian_blur, box_filter, guided_filter, resize
-from deshadow.image.morphology import dilate
+from deshadow.image.morphology import dilate, erode
 from deshadow.image.strips import ComputedPicture, Field, Picture
 
 _RADIUS = 3
@@ -168,8 +168,7 @@ def find_hard_edges(log_gain: Field) -> Field:
     gain = log_gain.clip(0)
     mean = box_filter(gain, _RADIUS)
     variance = box_filter(gain * gain, _RADIUS) - mean * mean
-    deepest = np.float32(_MOST)
-    step = dilate(gain, 2 * _RADIUS) + dilate(deepest - gain, 2 * _RADIUS) - deepest
+    step = dilate(gain, 2 * _RADIUS) - erode(gain, 2 * _RADIUS)
     hard = (variance / (step * step + np.float32(_FAINT_STEP)) - np.float32(_SOFT)) / (_HARD - _SOFT)
     edge: Field = box_filter(dilate(hard.clip(0, 1).astype(np.float32), _RADIUS), 1)
     return edge

@@ -38,6 +38,8 @@ def convert(*paths: str) -> Path:
         given: Mapping[str, Tensor] = torch.load(paths[0], map_location="cpu", weights_only=True)
     except (RuntimeError, UnpicklingError, EOFError) as error:
         raise ValueError(f"{paths[0]} is not a file of torch") from error
+    if not isinstance(given, Mapping) or any("._se_" in name for name in given):  # other networks have these
+        raise ValueError(f"{paths[0]} does not hold the weights of EfficientNet-lite0")
     config, tensors = DETECTORS["detector"], fold_norm(given, "_conv_stem", "_bn0", "stem")
     for number, block in enumerate(lay_out_detector(config).down):
         for name, norm in CONVOLUTIONS.items():

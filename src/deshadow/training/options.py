@@ -341,6 +341,11 @@ class TrainingOptions:
                 raise ValueError("--masked and --lit are for a detector: choose one by --preset")
             config.schedule.times(self.validation.val_steps)
             check_objective(self.objective, self.network)
+        else:
+            photos, pairs = self.photos, self.inputs
+            given = (photos.masked, photos.masked_share), (photos.lit, photos.lit_share)
+            if sum(share for path, share in (*given, (pairs.extra, pairs.extra_share)) if path) > 1:
+                raise ValueError("--masked-share, --lit-share and --extra-share add up to more than 1")
 
     def to_json(self) -> str:
         """All values, for the log and the saved state."""

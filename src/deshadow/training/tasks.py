@@ -22,9 +22,9 @@ from deshadow.training import (
     samples,
     validation,
 )
-from deshadow.training.options import TrainingOptions
+from deshadow.training.options import ModelOptions, TrainingOptions
 
-ENCODER = "encoder."
+ENCODER = ("encoder.",)
 """Prefix of the names of the encoder's tensors."""
 BACKBONE = ("stem.", "down.")
 """Prefixes of the names of the tensors of a detector's backbone."""
@@ -66,11 +66,27 @@ def new_remover(options: TrainingOptions) -> LFGDiffusion:
     if options.network.init is not None and options.network.encoder is None:
         return checkpoint.load_remover(options.network.init, expect=options.network.model)
     model = LFGDiffusion(options.network.model)
-    if options.network.init is not None:
-        load_part(model, options.network.init, lambda name: not name.startswith(ENCODER))
-    if options.network.encoder not in (None, "new"):
-        load_part(model, str(options.network.encoder), lambda name: name.startswith(ENCODER))
+    load_parts(model, options.network, ENCODER)
     return model
+
+
+def new_detector(options: TrainingOptions) -> ShadowDetector:
+    """A new detector, with the weights that the options name, or random ones."""
+    config = options.network.config
+    assert not isinstance(config, ModelConfig)
+    if options.network.init is not None and options.network.encoder is None:
+        return checkpoint.load_detector(options.network.init, expect=config)
+    model = ShadowDetector(config)
+    load_parts(model, options.network, BACKBONE)
+    return model
+
+
+def load_parts(model: nn.Module, network: ModelOptions, encoder: tuple[str, ...]) -> None:
+    """Copy the encoder, whose tensors have these prefixes, from one checkpoint and the rest from another."""
+    if network.init is not None:
+        load_part(model, network.init, lambda name: not name.startswith(encoder))
+    if network.encoder not in (None, "new"):
+        load_part(model, str(network.encoder), lambda name: name.startswith(encoder))
 
 
 def load_part(model: nn.Module, path_or_name: str, wanted: Callable[[str], bool]) -> None:
@@ -88,18 +104,6 @@ def load_part(model: nn.Module, path_or_name: str, wanted: Callable[[str], bool]
                 f"{path} has no {name} of the shape {tuple(tensor.shape)}: name weights whose networks fit"
             )
         tensor.copy_(torch.from_numpy(given[name]))
-
-
-def new_detector(options: TrainingOptions) -> ShadowDetector:
-    """A new detector, with the weights that the options name, or random ones."""
-    config = options.network.config
-    assert not isinstance(config, ModelConfig)
-    if options.network.init is not None:
-        return checkpoint.load_detector(options.network.init, expect=config)
-    model = ShadowDetector(config)
-    if options.network.encoder not in (None, "new"):
-        load_part(model, str(options.network.encoder), lambda name: name.startswith(BACKBONE))
-    return model
 
 
 REMOVAL = Task(
