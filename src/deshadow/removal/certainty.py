@@ -25,7 +25,7 @@ THRESHOLD = 0.3
 """Probability from which a pixel belongs to a shadow that is found."""
 CORE: dict[Sensitivity, float] = {"low": 0.5, "normal": 0.5, "high": 0.3}
 """Probability that a part of a shadow must have for it to be found."""
-LEAST: dict[Sensitivity, float] = {"low": 0.6, "normal": 0.35, "high": 0.0}
+LEAST: dict[Sensitivity, float] = {"low": 0.35, "normal": 0.2, "high": 0.0}
 """Certainty from which a found shadow is removed although nobody selected it."""
 _SIDE = 256
 """Longer side of the copy of the photo, or of a part of a long one."""
