@@ -67,6 +67,15 @@ def test_threads_that_share_it_get_what_one_gets(backends: tuple[OnnxBackend, On
             np.testing.assert_array_equal(ours, expected)
 
 
+def test_a_tiny_first_picture_does_not_spoil_those_that_follow() -> None:
+    backend = open_backend("light", runtime="openvino")
+    for size in (16, 208):
+        latent = backend.encode(*random_pair(size, size)[:2])
+        assert latent is not None
+        assert latent.shape[2:] == (size, size)
+        assert np.isfinite(latent).all()
+
+
 def test_the_number_of_threads_is_obeyed_and_changes_nothing(
     exported: Path, backends: tuple[OnnxBackend, OnnxBackend]
 ) -> None:

@@ -194,6 +194,7 @@ class Remover:
         relit = quick(backend, pixels, selection, weight, options, advance)
         if options.mode == "removal":
             relit = removal(backend, pixels, selection, weight, relit, options, report)
+        release_freed_memory()  # of the networks, before the photo is relit
         relit = apply_strength(pixels, relit, options.strength)
         report(Progress(1.0, "windows" if options.mode == "removal" else "quick"))
         return RemovalResult(relit, weight, selection.mask, selection.found, selection.left_out)

@@ -15,6 +15,10 @@ from deshadow.runtime.checkpoint import (
 from deshadow.runtime.choice import GraphRuntime
 from deshadow.runtime.graphs import open_graphs
 
+_TINY = 16
+"""OpenVINO gets pictures up to this height and width padded to twice of it. In bfloat16 a graph that is first
+given 16 × 16 pixels computes nothing but NaN for all larger pictures after that (OpenVINO 2026.4)."""
+
 
 class OnnxBackend:
     """Runs the graphs of a remover; graphs and torch read the same weights file."""
@@ -54,8 +58,14 @@ class OnnxBackend:
         return self._run("denoiser", noisy, noisy=noisy, t=np.full(len(noisy), t), **inputs)
 
     def _run(self, graph: str, pattern: Array, **inputs: Any) -> Array:
+        height, width = pattern.shape[2:]
+        if self.runtime == "openvino" and max(height, width) <= _TINY:
+            inputs = {
+                name: pad_to_multiple(array, 2 * _TINY) if array.ndim == 4 else array
+                for name, array in inputs.items()
+            }
         feeds = {name: to_numpy(array) for name, array in inputs.items()}
-        return like(pattern, self.graphs[graph](feeds))
+        return like(pattern, self.graphs[graph](feeds)[:, :, :height, :width])
 
 
 class OnnxDetector:

@@ -58,6 +58,11 @@ class OpenvinoGraph:
     def __call__(self, feeds: dict[str, NDArray[np.float32]]) -> NDArray[np.float32]:
         """The output. Each call has a request of its own, since threads cannot share one."""
         result: NDArray[np.float32] = self.compiled.create_infer_request().infer(feeds)[0]
+        # The graph would keep hundreds of MiB for the next call. It refuses while another thread runs it.
+        with suppress(RuntimeError):
+            self.compiled.release_memory()
+        if not np.isfinite(result).all():
+            raise ValueError("OpenVINO computed numbers that are not finite: choose --runtime onnxruntime")
         return result
 
 
