@@ -1,11 +1,12 @@
 """Errors at full resolution: synthetic shadows on photos of 12 megapixels, scored at their own size.
 
-python benchmarks/full_resolution.py BACKGROUNDS [--count 8] [--crops FOLDER]
+python benchmarks/full_resolution.py BACKGROUNDS [--count 8] [--seed 0] [--crops FOLDER]
 
 BACKGROUNDS is backgrounds-1.tar, whose pictures were kept out of training; benchmarks/stitched_photos.py
-makes the photos of them. Quick and Removal are given the true mask, as is the network's own result at 512
-pixels, merely enlarged and composited over the photo by the same weight; Quick is scored with detected masks
-as well. The tables are Markdown. `--crops` writes crops of all results at 100 %, side by side.
+makes the photos of them, others for each seed. Quick and Removal are given the true mask, as is the network's
+own result at 512 pixels, merely enlarged and composited over the photo by the same weight; Quick is scored
+with detected masks as well. The tables are Markdown. `--crops` writes crops of all results at 100 %, side by
+side.
 """
 
 import argparse
@@ -48,13 +49,14 @@ def main() -> None:
     )
     parser.add_argument("backgrounds", type=Path)
     parser.add_argument("--count", type=int, default=len(LAYOUTS))
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--weights", default="light")
     parser.add_argument("--crops", type=Path, metavar="FOLDER")
     given = parser.parse_args()
     remover, scores = Remover(given.weights), defaultdict[str, list[Scores]](list)
     print("| photo | share in shadow | input | enlarged | Quick | Removal | Quick, detected |")
     print("|---|---|---|---|---|---|---|", flush=True)
-    for photo in stitch_photos(given.backgrounds, count=given.count):
+    for photo in stitch_photos(given.backgrounds, given.seed, given.count):
         release_freed_memory()
         results = dict(remove_shadows(remover, photo))
         for method, result in results.items():

@@ -79,7 +79,9 @@ def run_once(stages: Stages, path: Path) -> None:
     )
     after = ((clean[0].transpose(1, 2, 0) + 1) / 2).clip(0, 1)
     size = shadow.shape[:2]
-    light = stages.time("fit of the light", lambda: Relighting.fit(shadow, after, downscale(weight, *size)))
+    light = stages.time(
+        "fit of the light", lambda: Relighting.fit(shadow, after, downscale(weight, *size), picture)
+    )
     inside = reach.make_network_mask(selection, 0, *size)
     balanced = stages.time("balance of the colour", lambda: balance_colour(light, shadow, inside, None))
     relit = balanced.apply(picture, weight)

@@ -23,9 +23,8 @@ def relit(light: Field, inside: Field) -> tuple[Relighting, Field]:
     """What leads from a shadow that left a quarter of the light back to the ground, but with a cast."""
     level = inside[..., None] * (np.log(4) + PINK)
     zero = np.zeros_like(level)
-    return Relighting(zero, level.astype(np.float32), zero, zero[..., 0]), linear_to_srgb(
-        light * (1 - 0.75 * inside[..., None])
-    )
+    plain = Relighting(level.astype(np.float32), zero, zero[..., 0], zero[..., 0] + 1, zero, zero[..., 0])
+    return plain, linear_to_srgb(light * (1 - 0.75 * inside[..., None]))
 
 
 def disc() -> Field:

@@ -22,13 +22,20 @@ def fit_within(size: tuple[int, ...], longest: int) -> tuple[int, int]:
 
 
 def resize(
-    field: Picture, height: int, width: int, how: Image.Resampling = Image.Resampling.BICUBIC
+    field: Picture,
+    height: int,
+    width: int,
+    how: Image.Resampling = Image.Resampling.BICUBIC,
+    gap: float = _GAP,
 ) -> Field:
-    """(H, W) or (H, W, C) → the same at (height, width) in float32, antialiased where it shrinks."""
+    """(H, W) or (H, W, C) → the same at (height, width) in float32, antialiased where it shrinks.
+
+    With a smaller `gap` more of the shrinking is done by averaging blocks: faster, and a little less exact.
+    """
     if field.shape[:2] == (height, width):
         return np.asarray(field, np.float32)
     down, across = (
-        max(1, int(before / after / _GAP))
+        max(1, int(before / after / gap))
         for before, after in zip(field.shape[:2], (height, width), strict=True)
     )
     planes = _reduce(field, down, across)

@@ -14,12 +14,11 @@ from deshadow.image.colour import srgb_to_linear
 from deshadow.image.filters import box_filter
 from deshadow.image.morphology import dilate
 from deshadow.image.strips import Field
-from deshadow.removal.relighting import Relighting, log_luminance
+from deshadow.removal.light import DARK
+from deshadow.removal.relighting import Relighting
 
 _NEAR, _FAR = 3, 10
 """Distance from the edge at which the bands begin and end, in pixels at a longer side of 256."""
-_DARK = 0.003
-"""Linear light added before a logarithm is taken."""
 _SHARE = 0.9
 """Share of the cast that is removed where it is the same all along the edge."""
 _SPREAD = 0.05
@@ -38,7 +37,7 @@ def balance_colour(
     `protected` (h, w) are other shadows; they stay dark, so their colours are not compared.
     """
     before = srgb_to_linear(shadow)
-    log_gain = relighting.slope * log_luminance(before)[..., None] + relighting.level
+    log_gain = relighting.measure_gain()
     inside = mask > 0.5
     cast = measure_cast(before * np.exp(log_gain) + relighting.lift, inside, protected)
     gain = log_gain.mean(axis=2)
@@ -59,7 +58,7 @@ def measure_cast(
     if protected is not None:
         beyond = beyond & ~protected
     edge = find_band(inside, 0, 1) | find_band(~inside, 0, 1)
-    logs = np.log(light.clip(0) + np.float32(_DARK))
+    logs = np.log(light.clip(0) + np.float32(DARK))
     colour = logs - logs.mean(axis=2, keepdims=True)
     (inner, some), (outer, more) = (average_side(colour, side, far) for side in (within, beyond))
     known = edge & (some > 0.08) & (more > 0.08)

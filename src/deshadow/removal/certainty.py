@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from deshadow.image.filters import resize
 from deshadow.image.strips import Field, Picture
-from deshadow.removal.detect import DETECTOR_SIDE, detect_shadows
+from deshadow.removal.detect import DETECTOR_SIDE, detect_shadows, is_large
 from deshadow.removal.masks import Labels
 from deshadow.removal.options import Sensitivity
 from deshadow.removal.parts import fit_parts, measure_extent
@@ -66,7 +66,8 @@ def measure_certainty(detector: Detector, pixels: Picture, labels: Labels) -> Fi
 
     def look(side: int) -> Field:
         brighter = resize(picture, *fit_parts(size, side)).clip(0, 1) ** _BRIGHTER
-        again = _sample(detect_shadows(detector, brighter, least=side), *grid)
+        found = detect_shadows(detector, brighter, least=side, soften=is_large(size, large))
+        again = _sample(found, *grid)
         means: Field = np.bincount(numbers.ravel(), again.ravel(), count) / areas
         return means
 

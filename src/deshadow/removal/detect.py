@@ -3,10 +3,11 @@
 import numpy as np
 
 from deshadow.image.colour import srgb_to_linear
-from deshadow.image.filters import Upsampled, fit_local_lines, fit_within, resize
+from deshadow.image.filters import Upsampled, fit_local_lines, fit_within, gaussian_blur, resize
 from deshadow.image.strips import Field, Picture, for_each_strip
+from deshadow.removal.light import log_luminance
 from deshadow.removal.parts import LEAST, blend, split
-from deshadow.removal.relighting import downscale, log_luminance
+from deshadow.removal.relighting import downscale
 from deshadow.runtime.backend import Detector
 
 DETECTOR_SIDE = 512
@@ -14,33 +15,45 @@ DETECTOR_SIDE = 512
 COARSE_SIDE = 256
 """Longer side of the copy in which it sees the whole, where dark things are easier to tell from shadows.
 Smaller photos are enlarged to it."""
+_LARGE = 2.0
+"""A photo that is so many times as large as its copy is large."""
+_SOFTER = 1.2
+"""Standard deviation of the blur of a soft copy, in pixels."""
 _RADIUS = 2
 _FLAT = 0.02
 
 
-def detect_shadows(detector: Detector, pixels: Picture, least: float = LEAST) -> Field:
+def detect_shadows(detector: Detector, pixels: Picture, least: float = LEAST, soften: bool = False) -> Field:
     """(H, W, 3) sRGB in [0, 1] → (H, W) in [0, 1]: the probability that each pixel lies in a shadow.
 
-    The detector sees two downscaled copies of the photo, a long photo part by part. The mean of both results
-    is fitted to the edges of the photo by a guided filter (local lines that give the probability from the
-    luminance). `least` is that of `split`.
+    The detector sees two downscaled copies of the photo, a long photo part by part; of a large photo also
+    soft copies. The mean of all results is fitted to the edges of the photo by a guided filter (local lines
+    that give the probability from the luminance). `least` is that of `split`. `soften` says that the picture
+    is itself a copy of a large photo.
     """
     height, width = pixels.shape[:2]
     parts = split(height, width, least)
     if len(parts) == 1:
-        return _detect_at_once(detector, pixels)
+        return _detect_at_once(detector, pixels, soften)
     nothing = np.broadcast_to(np.float32(0), (height, width))
-    return blend(parts, nothing, lambda part: _detect_at_once(detector, pixels[part.place])).clip(0, 1)
+    return blend(parts, nothing, lambda part: _detect_at_once(detector, pixels[part.place], soften)).clip(
+        0, 1
+    )
 
 
-def _detect_at_once(detector: Detector, pixels: Picture) -> Field:
+def _detect_at_once(detector: Detector, pixels: Picture, soften: bool) -> Field:
     """(H, W, 3) → (H, W): what the detector finds in a photo or a part of it."""
     height, width = pixels.shape[:2]
     small = downscale(pixels, *fit_within((height, width), DETECTOR_SIDE))
-    found = _run(detector, resize(small, *_fit_to((height, width), COARSE_SIDE)))
-    found = resize(found, *small.shape[:2])
+    copies = [resize(small, *_fit_to((height, width), COARSE_SIDE))]
     if max(height, width) > COARSE_SIDE:
-        found = (found + _run(detector, small)) * np.float32(0.5)
+        copies.append(small)
+    # The sharp edge of a shadow looks like that of a painted thing, and in the copy of a large photo every
+    # edge is sharp.
+    if soften or is_large((height, width), small.shape[:2]):
+        copies += [gaussian_blur(copy, _SOFTER) for copy in copies]
+    results = [resize(_run(detector, copy), *small.shape[:2]) for copy in copies]
+    found: Field = np.mean(results, axis=0)
     if found.shape == (height, width):
         return found.clip(0, 1)
     fits = fit_local_lines(log_luminance(srgb_to_linear(small)), found, _RADIUS, _FLAT)
@@ -55,6 +68,11 @@ def _detect_at_once(detector: Detector, pixels: Picture) -> Field:
 
     for_each_strip(fill, height, width)
     return result
+
+
+def is_large(size: tuple[int, ...], copy: tuple[int, ...]) -> bool:
+    """Whether a photo (H, W) is so large that the edges in its copy (h, w) are sharper than usual."""
+    return max(size) >= _LARGE * max(copy)
 
 
 def _fit_to(size: tuple[int, int], longest: int) -> tuple[int, int]:

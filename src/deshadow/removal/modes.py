@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deshadow.diffusion.sampling import sample
-from deshadow.image.colour import srgb_to_linear
 from deshadow.image.filters import fit_within
 from deshadow.image.strips import Field, Picture, for_each_strip
 from deshadow.removal import reach, windows
@@ -18,13 +17,7 @@ from deshadow.removal.crop import crop_around
 from deshadow.removal.options import RemovalOptions
 from deshadow.removal.parts import Part, add_change, split
 from deshadow.removal.reach import NETWORK_SIDE
-from deshadow.removal.relighting import (
-    Relighting,
-    apply_strength,
-    downscale,
-    find_hard_edges,
-    measure_ratio,
-)
+from deshadow.removal.relighting import Relighting, apply_strength, downscale
 from deshadow.removal.selection import Selection
 from deshadow.runtime.backend import Backend, condition
 
@@ -105,11 +98,11 @@ def _fit_light(
     found = sample(denoise, noise, backend.config.schedule, steps=options.steps, sampler=sampler)
     clean = shadow.copy()
     clean[place] = ((found[0].transpose(1, 2, 0) + 1) / 2).clip(0, 1)
-    relighting = Relighting.fit(shadow, clean, small_weight, len(weight) / height)
+    relighting = Relighting.fit(shadow, clean, small_weight, pixels)
     inside = reach.make_network_mask(selection, 0, height, width)
     protected = reach.downscale_protected(selection, height, width)
     balanced = balance_colour(relighting, shadow, inside, protected)
-    return balanced, balanced.measure_gain(shadow), inside > 0.5
+    return balanced, balanced.measure_gain(), inside > 0.5
 
 
 def make_network_input(pixels: Picture, selection: Selection, dilate: int) -> tuple[Field, Field, Field]:
@@ -197,7 +190,6 @@ def _refine(
     shadow, start = (downscale(field, height, width) for field in (pixels, relit))
     mask = reach.make_network_mask(selection, options.dilate, height, width)
     start = composite(shadow, start, seen)
-    edge = find_hard_edges(measure_ratio(srgb_to_linear(shadow), srgb_to_linear(start)) * seen)
     states = windows.refine(
         backend,
         shadow,
@@ -211,7 +203,8 @@ def _refine(
     for state in states:
 
         def carry_over(state: Callable[[], Field] = state) -> Picture:
-            light = Relighting.fit(start, state(), seen, len(weight) / height, edge)
+            # Quick has removed the edges; its result and the refined one differ in light and detail alone.
+            light = Relighting.fit(start, state(), seen, relit, sharpen_edges=False)
             return light.apply(relit, weight)
 
         yield carry_over

@@ -1,19 +1,20 @@
 """Relighting: carries the light of the network's small result over to the full-resolution photo.
 
 A shadow lacks light, so removing it is a gain in linear light that varies smoothly except at the edge of the
-shadow. Only this gain and a small offset are taken from the network's small result; all detail is that of the
-photo.
+shadow. Only this gain and an offset are taken from the network's small result; in a photo that is much larger
+than this result, all detail is that of the photo.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
-from deshadow.image.colour import LUMINANCE, linear_to_srgb, srgb_to_linear
+from deshadow.image.colour import linear_to_srgb, srgb_to_linear
 from deshadow.image.filters import Upsampled, approximate_gaussian_blur, box_filter, guided_filter, resize
-from deshadow.image.morphology import dilate, erode
 from deshadow.image.strips import ComputedPicture, Field, Picture
+from deshadow.removal.edges import find_edges, follow_edge, no_edges, place_edges
+from deshadow.removal.light import FAINT, MOST, divide_means, measure_luminance, measure_ratio
 
 _RADIUS = 3
 """Radius of the local fits, in pixels of the small picture."""
@@ -22,39 +23,33 @@ _COARSE = 2.0
 _ROUNDS = 4
 _FLAT = 0.02
 """Variance of the logarithm of the gain below which it counts as even."""
-_DARK = 0.003
-"""Linear light added before a ratio is taken: darker pixels are mostly noise."""
-_FAINT = 0.001
-"""Smallest mean of a neighbourhood in a ratio; a mean is less noisy than a pixel, so it may be darker."""
-_MOST = np.log(16.0)
-"""Logarithm of the largest gain: a darker shadow has no detail that could be restored."""
-_EDGE_RADIUS = 1
-_EDGE_FLAT = 0.005
-"""Variance of the logarithm of luminance below which it says nothing about an edge."""
-_EDGE_STEP = 0.06
-"""Variance of the logarithm of the gain at which half of the slope is used in a much larger photo."""
-_SOFT, _HARD = 0.05, 0.083
-"""Variance at an edge over the square of its step: of a soft edge at most, and of a hard one at least."""
-_FAINT_STEP = 0.05
-"""Square of a step so faint that it hardly counts."""
+_CLOSER = 2
+"""Times the size of the small picture at which edges are looked for in the photo."""
 _LACKING = 0.8
-"""Share of the missing texture that is attributed to the network's blur, not to the light."""
-_RELIEF = 0.04
+"""Share of the missing texture that is attributed to the network's blur, not to the light, if the result is
+enlarged many times."""
+_LACKING_HERE = 0.4
+"""The same if the result is not enlarged, so that its blur hardly shows."""
+_RELIEF = 0.02
 """Largest contrast that a surface gains with the light, as a share of the photo's own contrast."""
 
 
 @dataclass(frozen=True, slots=True)
 class Relighting:
-    """The light that a shadow lacks, at each pixel of a small picture and for each channel.
+    """The light that a shadow lacks, at each pixel of a small picture; lengths are in its pixels.
 
-    log gain = slope · log(luminance + dark) + level. The slope is 0 except at the edge of a shadow:
-    there the luminance of a pixel of the full-resolution photo tells on which side of the edge it lies.
+    log gain = level + step · share, where the share in shadow goes from 0 to 1 across a hard edge. Elsewhere
+    the step is 0.
     """
 
-    slope: Field
-    """(h, w, 3)"""
     level: Field
-    """(h, w, 3)"""
+    """(h, w, 3): logarithm of the gain; along an edge, that of the lit side."""
+    step: Field
+    """(h, w, 3): how much larger the logarithm is in the shadow than on the lit side of an edge."""
+    distance: Field
+    """(h, w): distance to the edge, positive in the shadow."""
+    width: Field
+    """(h, w): width of the penumbra along the edge."""
     lift: Field
     """(h, w, 3): linear light that is added after the gain."""
     lit: Field
@@ -62,36 +57,52 @@ class Relighting:
 
     @classmethod
     def fit(
-        cls, shadow: Field, clean: Field, weight: Field, scale: float = 1.0, edge: Field | None = None
+        cls, shadow: Field, clean: Field, weight: Field, photo: Picture, sharpen_edges: bool = True
     ) -> Self:
         """The relighting that leads from one small picture (h, w, 3) to the other, both sRGB in [0, 1].
 
-        Where `weight` (h, w) is 0 the relighting changes nothing. The photo to which it will be applied is
-        `scale` times as large as the small picture. `edge` (h, w) is 1 along the hard edges of the shadow, if
-        they are not those of this relighting.
+        Where `weight` (h, w) is 0 the relighting changes nothing. `photo` (H, W, 3) is the picture to which
+        it will be applied. The hard edges of the shadow are where the photo has them; `sharpen_edges` is
+        False if the small pictures differ by no such edges.
         """
         before, after = srgb_to_linear(shadow), srgb_to_linear(clean)
-        log_gain = estimate_gain(before, after, weight)
-        guide = log_luminance(before)
-        slope, level = fit_edges(guide, log_gain, scale)
-        lit = before * np.exp(slope * guide[..., None] + level)
-        rest = after - lit
-        lift = box_filter(box_filter(suppress_texture(rest, lit), 1), 1)
-        # A gain leaves a line along a hard edge. There the small result is taken as it is, the less of it the
-        # more it is enlarged.
-        exact = (find_hard_edges(log_gain.mean(axis=2)) if edge is None else edge) * np.float32(
-            1 / max(scale, 1)
+        gain, scale = estimate_gain(before, after, weight), max(1.0, max(photo.shape) / max(weight.shape))
+        edges = find_edges(before, after, weight) if sharpen_edges else no_edges(*weight.shape)
+        if edges.share.any():
+            edges = place_edges(edges, _look_closer(photo, *weight.shape))
+        share = edges.share[..., None]
+        found = cls(
+            level=gain + share * (edges.outer - gain),
+            step=share * (edges.inner - edges.outer),
+            distance=edges.distance,
+            width=np.maximum(edges.width, np.float32(1 / scale)),
+            lift=np.zeros_like(gain),
+            lit=np.zeros_like(weight),
         )
-        lift = (lift + exact[..., None] * (rest - lift)) * weight[..., None]
-        return cls(slope, level, lift, measure_luminance(lit))
+        lit = before * np.exp(found.measure_gain())
+        rest = after - lit
+        # The more the small result is enlarged, the less of its own detail is taken over.
+        exact = 1 / scale
+        kept = suppress_texture(rest, lit, _LACKING + (_LACKING_HERE - _LACKING) * exact)
+        lift = box_filter(box_filter(kept, 1), 1)
+        lift += share * (found.measure_shade()[..., None] * edges.lack - lift)
+        lift += np.float32(exact) * (kept - lift)
+        lift *= weight[..., None]
+        return replace(found, lift=lift, lit=measure_luminance(lit))
 
-    def measure_gain(self, shadow: Field) -> Field:
-        """(h, w, 3): the logarithm of the gain at each pixel of the small picture, sRGB in [0, 1]."""
-        return self.slope * log_luminance(srgb_to_linear(shadow))[..., None] + self.level
+    def measure_gain(self) -> Field:
+        """(h, w, 3): the logarithm of the gain at each pixel of the small picture."""
+        gain: Field = self.level + self.measure_shade()[..., None] * self.step
+        return gain
+
+    def measure_shade(self) -> Field:
+        """(h, w): the share of each pixel of the small picture that is in shadow, as its edge says."""
+        return follow_edge(self.distance, np.maximum(self.width, np.float32(1)))
 
     def apply(self, picture: Picture, weight: Field) -> ComputedPicture:
         """(H, W, 3), (H, W) → the picture relit, where it is read; where the weight is 0, as it was."""
-        fields = np.concatenate([self.slope, self.level, self.lift, self.lit[..., None]], axis=2)
+        lines = np.stack([self.distance, self.width, self.lit], axis=2)
+        fields = np.concatenate([self.level, self.step, self.lift, lines], axis=2)
         large = Upsampled(np.moveaxis(fields, 2, 0), *weight.shape)
 
         def relight(rows: slice, columns: slice) -> Field:
@@ -99,21 +110,26 @@ class Relighting:
             touched = weight[rows, columns] > 0
             if not touched.any():
                 return before
-            gain, level, lift, (lit,) = np.split(large.read(rows, columns), [3, 6, 9])
+            gain, step, lift, (distance, width, lit) = np.split(large.read(rows, columns), [3, 6, 9])
             light = srgb_to_linear(np.ascontiguousarray(np.moveaxis(before, 2, 0)))
-            gain *= log_luminance(np.moveaxis(light, 0, 2))
-            gain += level
-            np.exp(gain.clip(-1, np.float32(_MOST), out=gain), out=gain)
+            step *= follow_edge(distance, width)
+            gain += step
+            np.exp(gain.clip(-1, MOST, out=gain), out=gain)
             light *= gain
             # A dark gap in a bright surface gets little: the same light would fill it like fog.
             own = measure_luminance(np.moveaxis(light, 0, 2))
-            lift *= np.minimum((own + _FAINT) / (lit.clip(0) + _FAINT), np.float32(1))
+            lift *= np.minimum((own + np.float32(FAINT)) / (lit.clip(0) + np.float32(FAINT)), np.float32(1))
             light += lift
             relit: Field = np.moveaxis(linear_to_srgb(light), 0, 2).copy()
             np.copyto(relit, before, where=~touched[..., None])
             return relit
 
         return ComputedPicture(picture.shape, relight)
+
+
+def _look_closer(photo: Picture, height: int, width: int) -> Field:
+    """(H, W, 3) → the photo at a multiple of this size, in which edges are looked for."""
+    return resize(photo, _CLOSER * height, _CLOSER * width, gap=1.0).clip(0, 1)
 
 
 def estimate_gain(before: Field, after: Field, weight: Field) -> Field:
@@ -129,62 +145,22 @@ def estimate_gain(before: Field, after: Field, weight: Field) -> Field:
     shape = approximate_gaussian_blur(ratio, _COARSE)
     for _ in range(_ROUNDS):
         shape = guided_filter(shape, ratio, _RADIUS, _FLAT)
-    means = [np.maximum(guided_filter(shape, light, _RADIUS, _FLAT), _FAINT) for light in (after, before)]
-    gain: Field = np.log(means[0] / means[1]).clip(-1, _MOST) * weight[..., None]
+    means = (guided_filter(shape, light, _RADIUS, _FLAT) for light in (after, before))
+    gain: Field = divide_means(*means) * weight[..., None]
     return gain
 
 
-def measure_ratio(before: Field, after: Field) -> Field:
-    """(h, w, 3) linear light, twice → (h, w): the logarithm of their ratio, the mean over the channels."""
-    ratio: Field = np.log((after + _DARK) / (before + _DARK)).mean(axis=2).clip(-1, np.float32(_MOST))
-    return ratio
-
-
-def fit_edges(guide: Field, log_gain: Field, scale: float) -> tuple[Field, Field]:
-    """(h, w), (h, w, 3) → slope and level, (h, w, 3) each, of the gain over the luminance at a shadow's edge.
-
-    Where the gain is even the slope is 0. At an edge luminance and gain change together, so the luminance
-    shows where in a small pixel the edge runs. The slope of a shadow is from −1 to 0. A slope also weakens
-    texture that is finer than a small pixel, which a photo has that is several times (`scale`) as large. In
-    such a photo it is therefore kept to hard edges: small pixels follow a wide penumbra well enough.
-    """
-    guide = guide[..., None]
-    mean, gain_mean = box_filter(guide, _EDGE_RADIUS), box_filter(log_gain, _EDGE_RADIUS)
-    variance = np.maximum(box_filter(guide * guide, _EDGE_RADIUS) - mean * mean, np.float32(0))
-    together = box_filter(guide * log_gain, _EDGE_RADIUS) - mean * gain_mean
-    step = box_filter(log_gain * log_gain, _EDGE_RADIUS) - gain_mean * gain_mean
-    enough = np.float32((_EDGE_STEP * (1 - 1 / max(scale, 1))) ** 2 + 1e-12)
-    hard: Field = (step * step / (step * step + enough)).clip(0, 1)
-    slope: Field = hard * (together / (variance + np.float32(_EDGE_FLAT))).clip(-1, 0)
-    level: Field = gain_mean - slope * mean
-    return box_filter(slope, _EDGE_RADIUS), box_filter(level, _EDGE_RADIUS)
-
-
-def find_hard_edges(log_gain: Field) -> Field:
-    """(h, w) → (h, w) in [0, 1]: 1 along the hard edges of a shadow.
-
-    At a hard edge all of the step lies within a few pixels, so the variance there is large for the step.
-    """
-    gain = log_gain.clip(0)
-    mean = box_filter(gain, _RADIUS)
-    variance = box_filter(gain * gain, _RADIUS) - mean * mean
-    step = dilate(gain, 2 * _RADIUS) - erode(gain, 2 * _RADIUS)
-    hard = (variance / (step * step + np.float32(_FAINT_STEP)) - np.float32(_SOFT)) / (_HARD - _SOFT)
-    edge: Field = box_filter(dilate(hard.clip(0, 1).astype(np.float32), _RADIUS), 1)
-    return edge
-
-
-def suppress_texture(rest: Field, lit: Field) -> Field:
+def suppress_texture(rest: Field, lit: Field, lacking: float) -> Field:
     """(h, w, 3), (h, w, 3) → the difference of result and relit photo, without what only changes texture.
 
-    Where the network blurs, the difference is the photo's own texture with the opposite sign: most of that
-    part is left out, since it would blur the photo too. A part with the same sign is relief that returns
-    with the sunlight, if it is small; more than that would be made up.
+    Where the network blurs, the difference is the photo's own texture with the opposite sign: the share
+    `lacking` of that part is left out, since it would blur the photo too. A part with the same sign is relief
+    that returns with the sunlight, if it is small; more than that would be made up.
     """
     texture = lit - box_filter(lit, _RADIUS)
     together = box_filter((rest - box_filter(rest, _RADIUS)) * texture, _RADIUS)
     along = box_filter(together / (box_filter(texture * texture, _RADIUS) + np.float32(1e-6)), _RADIUS)
-    surplus = np.float32(_LACKING) * np.minimum(along, 0) + np.maximum(along - np.float32(_RELIEF), 0)
+    surplus = np.float32(lacking) * np.minimum(along, 0) + np.maximum(along - np.float32(_RELIEF), 0)
     kept: Field = rest - surplus * texture
     return kept
 
@@ -206,19 +182,6 @@ def apply_strength(picture: Picture, relit: Picture, strength: float) -> Picture
         return mixed
 
     return ComputedPicture(picture.shape, mix)
-
-
-def log_luminance(light: Field) -> Field:
-    """(…, 3) linear light → (…): the logarithm of the luminance plus a little, so that black is finite."""
-    brightness: Field = np.log(measure_luminance(light) + np.float32(_DARK))
-    return brightness
-
-
-def measure_luminance(light: Field) -> Field:
-    """(…, 3) linear light → (…): as a sum, since the threads of BLAS wait for each other on busy cores."""
-    red, green, blue = (np.float32(share) * light[..., place] for place, share in enumerate(LUMINANCE))
-    luminance: Field = red + green + blue
-    return luminance
 
 
 def downscale(picture: Picture, height: int, width: int) -> Field:
