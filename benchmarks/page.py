@@ -26,6 +26,8 @@ from deshadow.serve.app import PAGE
 
 VISITS = 9
 SIZES = ((1500, 1000), (4000, 3000))
+PICTURE = re.compile(r"/jobs/[^/]+/(preview|picture)")
+"""What the page shows first: a preview, or the result where that is ready before."""
 LOCKED = """() => [...document.querySelectorAll("#panel button, #panel input")]
   .filter((each) => each.checkVisibility() && each.disabled).map((each) => each.dataset.do ?? each.name)"""
 
@@ -94,7 +96,7 @@ def photo(browser: Browser, address: str, process: int, width: int, height: int)
     page.wait_for_selector(".chip")
     seconds("until its shadow is outlined")
     used = processor_seconds(process)
-    with page.expect_response("**/preview*"):
+    with page.expect_response(PICTURE):
         page.click("[data-do=remove]")
     used = processor_seconds(process) - used
     seconds(f"from the click to a visible result ({used:.1f} s of one core)")
