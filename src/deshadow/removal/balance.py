@@ -21,7 +21,7 @@ _NEAR, _FAR = 3, 10
 """Distance from the edge at which the bands begin and end, in pixels at a longer side of 256."""
 _SHARE = 0.9
 """Share of the cast that is removed where it is the same all along the edge."""
-_SPREAD = 0.05
+_SPREAD = 0.015
 """Deviation of the cast along the edge, in logarithms, at which half of that share is removed."""
 _MOST = 0.25
 """Logarithm of the largest cast that is removed."""
