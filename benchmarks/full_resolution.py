@@ -53,6 +53,8 @@ def main() -> None:
     parser.add_argument("--weights", default="light")
     parser.add_argument("--crops", type=Path, metavar="FOLDER")
     given = parser.parse_args()
+    if given.crops:
+        given.crops.mkdir(parents=True, exist_ok=True)
     remover, scores = Remover(given.weights), defaultdict[str, list[Scores]](list)
     print("| photo | share in shadow | input | enlarged | Quick | Removal | Quick, detected |")
     print("|---|---|---|---|---|---|---|", flush=True)

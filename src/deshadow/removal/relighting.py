@@ -28,8 +28,8 @@ _CLOSER = 2
 _LACKING = 0.8, 0.25
 """Share of the missing texture that is attributed to the network's blur, not to the light: if the result is
 enlarged many times, and if it is not enlarged, so that its blur hardly shows."""
-_RELIEF = 0.02, 0.05
-"""Largest contrast that a surface gains with the light, as a share of the photo's own contrast; likewise."""
+_RELIEF = 0.02
+"""Largest contrast that a surface gains with the light, as a share of the photo's own contrast."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +81,7 @@ class Relighting:
         rest = after - lit
         # The more the small result is enlarged, the less of its own detail is taken over.
         exact = 1 / scale
-        lacking, relief = (float(np.interp(exact, (0, 1), limits)) for limits in (_LACKING, _RELIEF))
-        kept = suppress_texture(rest, lit, lacking, relief)
+        kept = suppress_texture(rest, lit, lacking=float(np.interp(exact, (0, 1), _LACKING)))
         lift = box_filter(box_filter(kept, 1), 1)
         lift += share * (found.measure_shade()[..., None] * edges.lack - lift)
         lift += np.float32(exact) * (kept - lift)
@@ -149,17 +148,17 @@ def estimate_gain(before: Field, after: Field, weight: Field) -> Field:
     return gain
 
 
-def suppress_texture(rest: Field, lit: Field, lacking: float, relief: float) -> Field:
+def suppress_texture(rest: Field, lit: Field, lacking: float) -> Field:
     """(h, w, 3), (h, w, 3) → the difference of result and relit photo, without what only changes texture.
 
     Where the network blurs, the difference is the photo's own texture with the opposite sign: the share
     `lacking` of that part is left out, since it would blur the photo too. A part with the same sign is relief
-    that returns with the sunlight; what exceeds the share `relief` of the texture would be made up.
+    that returns with the sunlight, if it is small; more than that would be made up.
     """
     texture = lit - box_filter(lit, _RADIUS)
     together = box_filter((rest - box_filter(rest, _RADIUS)) * texture, _RADIUS)
     along = box_filter(together / (box_filter(texture * texture, _RADIUS) + np.float32(1e-6)), _RADIUS)
-    surplus = np.float32(lacking) * np.minimum(along, 0) + np.maximum(along - np.float32(relief), 0)
+    surplus = np.float32(lacking) * np.minimum(along, 0) + np.maximum(along - np.float32(_RELIEF), 0)
     kept: Field = rest - surplus * texture
     return kept
 
