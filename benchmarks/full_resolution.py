@@ -149,10 +149,12 @@ def draw_crops(photo: StitchedPhoto, results: dict[str, Codes]) -> Image.Image:
     rng = np.random.default_rng(0)
     share = resize(photo.mask, photo.mask.shape[0] // CROP, photo.mask.shape[1] // CROP)
     views = {"input": photo.picture, "truth": photo.truth, **results}
-    cards = []
+    cards, shown = [], np.zeros(share.shape, bool)
     for wanted in np.linspace(0.4, 1.0, CROPS):
-        near = np.abs(share - wanted)
-        row, column = rng.choice(np.argwhere(near <= near.min() + 0.1)) * CROP
+        near = np.where(shown, np.inf, np.abs(share - wanted))
+        chosen = rng.choice(np.argwhere(near <= near.min() + 0.1))
+        shown[tuple(chosen)] = True
+        row, column = chosen * CROP
         place = slice(row, row + CROP), slice(column, column + CROP)
         crops = [Image.fromarray(np.ascontiguousarray(view[place])) for view in views.values()]
         cards.append(Card(crops, f"row {row}, column {column}"))
