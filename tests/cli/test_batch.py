@@ -168,6 +168,11 @@ def test_progress_counts_failures_and_time_left() -> None:
     assert shown == "36,000 of 10,000,000 photos, 12 failed, 10.0 a second, 11.5 days left"
 
 
+def test_a_slow_run_shows_its_rate_by_the_minute() -> None:
+    shown = format_progress(Tally(10, 0, done=2, failed=1, planned=0.0), 65.0)
+    assert shown == "2 of 10 photos, 1 failed, 1.8 a minute, 4 min left"
+
+
 @pytest.mark.parametrize(("text", "limit"), [("0", 0), ("12", 12), ("1%", 20), ("0.5%", 10), ("100%", 2000)])
 def test_limits_of_errors(text: str, limit: int) -> None:
     assert ErrorLimit(text).limit(2000) == limit

@@ -36,7 +36,12 @@ def format_progress(tally: Tally, now: float) -> str:
         return f"{line}; the workers are starting" if finished < tally.total else line
     rate = tally.done / max(now - tally.planned, 1e-9)
     left = (tally.total - finished) / rate
-    return f"{line}, {rate:.1f} a second, {format_time(left)} left"
+    return f"{line}, {format_rate(rate)}, {format_time(left)} left"
+
+
+def format_rate(rate: float) -> str:
+    """The photos of a second, or of a minute where these are few."""
+    return f"{rate:.1f} a second" if rate >= 0.95 else f"{60 * rate:.1f} a minute"
 
 
 def format_time(seconds: float) -> str:
