@@ -168,9 +168,13 @@ def test_progress_counts_failures_and_time_left() -> None:
     assert shown == "36,000 of 10,000,000 photos, 12 failed, 10.0 a second, 11.5 days left"
 
 
-def test_a_slow_run_shows_its_rate_by_the_minute() -> None:
-    shown = format_progress(Tally(10, 0, done=2, failed=1, planned=0.0), 65.0)
-    assert shown == "2 of 10 photos, 1 failed, 1.8 a minute, 4 min left"
+@pytest.mark.parametrize(
+    ("seconds", "rate", "left"),
+    [(2.0, "1.0 a second", "8 s"), (65.0, "1.8 a minute", "4 min"), (3600.0, "2.0 an hour", "4.0 h")],
+)
+def test_a_slow_run_shows_its_rate_by_the_minute_or_hour(seconds: float, rate: str, left: str) -> None:
+    shown = format_progress(Tally(10, 0, done=2, failed=1, planned=0.0), seconds)
+    assert shown == f"2 of 10 photos, 1 failed, {rate}, {left} left"
 
 
 @pytest.mark.parametrize(("text", "limit"), [("0", 0), ("12", 12), ("1%", 20), ("0.5%", 10), ("100%", 2000)])

@@ -74,6 +74,16 @@ def test_in_a_large_photo_the_detector_also_sees_soft_copies() -> None:
     np.testing.assert_allclose(found, [0, 0.5], atol=0.01)
 
 
+@pytest.mark.parametrize("width", [1300, 1700])
+def test_every_part_of_a_long_photo_is_seen_as_soft_as_its_second_look(width: int) -> None:
+    photo = np.full((520, width, 3), 0.8, np.float32)
+    photo[:, width // 2 :] = 0.3
+    labels = (photo[..., 0] < 0.5).astype(np.int32)
+    found = detect_shadows(Painted(), photo)  # type: ignore[arg-type]
+    certainty = measure_certainty(Painted(), photo, labels)  # type: ignore[arg-type]
+    np.testing.assert_allclose([found[:, -200:].mean(), certainty[0]], 0.5, atol=0.02)
+
+
 def test_a_second_look_at_a_large_photo_is_soft_as_well() -> None:
     for size, least, most in ((900, 0.0, 0.01), (1100, 0.49, 0.51)):
         photo = half_dark(size)

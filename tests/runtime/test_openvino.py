@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -74,6 +75,17 @@ def test_a_tiny_first_picture_does_not_spoil_those_that_follow() -> None:
         assert latent is not None
         assert latent.shape[2:] == (size, size)
         assert np.isfinite(latent).all()
+
+
+def test_results_that_are_not_finite_are_refused(
+    backends: tuple[OnnxBackend, OnnxBackend], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = backends[1].graphs["encoder"]
+    request = SimpleNamespace(infer=lambda _: [np.array([0, np.nan], np.float32)])
+    compiled = SimpleNamespace(create_infer_request=lambda: request, release_memory=lambda: None)
+    monkeypatch.setattr(graph, "compiled", compiled)
+    with pytest.raises(ValueError, match="not finite: choose --runtime onnxruntime"):
+        graph({})
 
 
 def test_the_number_of_threads_is_obeyed_and_changes_nothing(
@@ -154,6 +166,7 @@ def test_threads_may_run_their_first_network_at_the_same_time(exported: Path) ->
 import sys, threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 import numpy as np
 from deshadow.runtime.open import open_backend
 backend = open_backend(Path({str(exported)!r}), runtime="openvino")

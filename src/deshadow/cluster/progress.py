@@ -40,8 +40,10 @@ def format_progress(tally: Tally, now: float) -> str:
 
 
 def format_rate(rate: float) -> str:
-    """The photos of a second, or of a minute where these are few."""
-    return f"{rate:.1f} a second" if rate >= 0.95 else f"{60 * rate:.1f} a minute"
+    """12.0 a second, 5.0 a minute or 2.0 an hour."""
+    if rate >= 1:
+        return f"{rate:.1f} a second"
+    return f"{60 * rate:.1f} a minute" if 60 * rate >= 1 else f"{3600 * rate:.1f} an hour"
 
 
 def format_time(seconds: float) -> str:

@@ -20,7 +20,7 @@ from deshadow.removal.relighting import Relighting
 _NEAR, _FAR = 3, 10
 """Distance from the edge at which the bands begin and end, in pixels at a longer side of 256."""
 _SHARE = 0.9
-"""Share of the cast that is removed where it is the same all along the edge."""
+"""Share of the cast that is removed if it is the same all along the edge."""
 _SPREAD = 0.015
 """Deviation of the cast along the edge, in logarithms, at which half of that share is removed."""
 _MOST = 0.25

@@ -66,7 +66,7 @@ def measure_certainty(detector: Detector, pixels: Picture, labels: Labels) -> Fi
 
     def look(side: int) -> Field:
         brighter = resize(picture, *fit_parts(size, side)).clip(0, 1) ** _BRIGHTER
-        found = detect_shadows(detector, brighter, least=side, soften=is_large(size, large))
+        found = detect_shadows(detector, brighter, least=side, soften=is_large(*size))
         again = _sample(found, *grid)
         means: Field = np.bincount(numbers.ravel(), again.ravel(), count) / areas
         return means

@@ -6,7 +6,7 @@ from deshadow.image.colour import srgb_to_linear
 from deshadow.image.filters import Upsampled, fit_local_lines, fit_within, gaussian_blur, resize
 from deshadow.image.strips import Field, Picture, for_each_strip
 from deshadow.removal.light import log_luminance
-from deshadow.removal.parts import LEAST, blend, split
+from deshadow.removal.parts import LEAST, blend, measure_extent, split
 from deshadow.removal.relighting import downscale
 from deshadow.runtime.backend import Detector
 
@@ -15,8 +15,8 @@ DETECTOR_SIDE = 512
 COARSE_SIDE = 256
 """Longer side of the copy in which it sees the whole, where dark things are easier to tell from shadows.
 Smaller photos are enlarged to it."""
-_LARGE = 2.0
-"""A photo that is so many times as large as its copy is large."""
+_LARGE = 2 * DETECTOR_SIDE
+"""Longer side from which on a photo, or a part of a long one, is large: its copies have sharp edges."""
 _SOFTER = 1.2
 """Standard deviation of the blur of a soft copy, in pixels."""
 _RADIUS = 2
@@ -32,13 +32,13 @@ def detect_shadows(detector: Detector, pixels: Picture, least: float = LEAST, so
     is itself a copy of a large photo.
     """
     height, width = pixels.shape[:2]
+    soften = soften or is_large(height, width)
     parts = split(height, width, least)
     if len(parts) == 1:
         return _detect_at_once(detector, pixels, soften)
     nothing = np.broadcast_to(np.float32(0), (height, width))
-    return blend(parts, nothing, lambda part: _detect_at_once(detector, pixels[part.place], soften)).clip(
-        0, 1
-    )
+    found = blend(parts, nothing, lambda part: _detect_at_once(detector, pixels[part.place], soften))
+    return found.clip(0, 1)
 
 
 def _detect_at_once(detector: Detector, pixels: Picture, soften: bool) -> Field:
@@ -50,7 +50,7 @@ def _detect_at_once(detector: Detector, pixels: Picture, soften: bool) -> Field:
         copies.append(small)
     # The sharp edge of a shadow looks like that of a painted thing, and in the copy of a large photo every
     # edge is sharp.
-    if soften or is_large((height, width), small.shape[:2]):
+    if soften:
         copies += [gaussian_blur(copy, _SOFTER) for copy in copies]
     results = [resize(_run(detector, copy), *small.shape[:2]) for copy in copies]
     found: Field = np.mean(results, axis=0)
@@ -70,9 +70,9 @@ def _detect_at_once(detector: Detector, pixels: Picture, soften: bool) -> Field:
     return result
 
 
-def is_large(size: tuple[int, ...], copy: tuple[int, ...]) -> bool:
-    """Whether a photo (H, W) is so large that the edges in its copy (h, w) are sharper than usual."""
-    return max(size) >= _LARGE * max(copy)
+def is_large(height: int, width: int) -> bool:
+    """Whether a photo of this size is so large that the edges in its copies are sharper than usual."""
+    return measure_extent(height, width) >= _LARGE
 
 
 def _fit_to(size: tuple[int, int], longest: int) -> tuple[int, int]:

@@ -30,7 +30,8 @@ in between count by degrees."""
 _FAINT_STEP = 0.15
 """Difference of the logarithms of the gain up to which there is no edge; from twice that on there is one."""
 _UNEVEN = 0.2
-"""What texture adds to this difference, as a share of the logarithm of the gain."""
+"""How much larger the difference must be in a deep shadow, whose gain is uneven, as a share of the logarithm
+of the gain."""
 _FEW = 0.03
 """Share of a neighbourhood that must lie on one side of an edge for its light to be known."""
 _FARTHEST = 2.0
@@ -94,7 +95,8 @@ def find_edges(before: Field, after: Field, weight: Field) -> Edges:
     base, top = outer.mean(axis=2), inner.mean(axis=2)
     step = top - base
     faint = _FAINT_STEP + _UNEVEN * top.clip(0)
-    known = (np.minimum(some, more) / _FEW).clip(0, 1) * (step / faint - 1).clip(0, 1)
+    # A result that is darker than the photo adds no light, so it has no edge.
+    known = (np.minimum(some, more) / _FEW).clip(0, 1) * (step / faint - 1).clip(0, 1) * (top > 0)
     # What a pixel lacks, as a share of what the shadow's side lacks, is the part of it that is in shadow.
     part = (_darken(ratio - base) / np.maximum(_darken(step), np.float32(0.03))).clip(-0.1, 1.1)
     part = box_filter(np.where(known > 0, part, place), 1)
@@ -114,7 +116,7 @@ def _average_gain(before: Field, after: Field, side: Field) -> tuple[Field, Fiel
         means = [box_filter(each, _SIDE) for each in means]
     dark, lit, count = means
     count = np.maximum(count, np.float32(1e-6))
-    gain = divide_means(lit / count, dark / count)
+    gain = divide_means(dark / count, lit / count)
     return gain, (lit - dark * np.exp(gain)) / count, count[..., 0]
 
 
@@ -141,18 +143,18 @@ def place_edges(edges: Edges, photo: Field) -> Edges:
     level += log_luminance(srgb_to_linear(photo[rows, columns]))
     pixel = rows // times * width + columns // times
 
-    def add_up(values: Field) -> Field:
-        """(h, w): the sum of values of the band over the neighbourhood of each small pixel."""
+    def gather(values: Field) -> Field:
+        """(h, w): the totals of the band in the small pixels, averaged over the neighbourhood of each."""
         totals: Field = np.bincount(pixel, values, height * width).astype(np.float32)
         return box_filter(totals.reshape(height, width), _WINDOW)
 
-    count: Field = np.maximum(add_up(np.ones_like(level)), np.float32(1e-3))
+    count: Field = np.maximum(gather(np.ones_like(level)), np.float32(1e-3))
 
     def measure_unevenness(offset: Field | np.float32, penumbra: np.float32) -> Field:
         """(h, w): the variance of the relit luminance around each pixel."""
         relit = level + follow_edge(distance + offset, penumbra) * step
-        mean = add_up(relit) / count
-        variance: Field = add_up(relit * relit) / count - mean * mean
+        mean = gather(relit) / count
+        variance: Field = gather(relit * relit) / count - mean * mean
         return variance
 
     trust = edges.share + np.float32(1e-4)

@@ -32,7 +32,7 @@ def measure_ratio(before: Field, after: Field) -> Field:
     return ratio
 
 
-def divide_means(after: Field, before: Field) -> Field:
+def divide_means(before: Field, after: Field) -> Field:
     """(h, w, 3) means of linear light, twice → (h, w, 3): the logarithm of their ratio."""
     after, before = np.maximum(after, np.float32(FAINT)), np.maximum(before, np.float32(FAINT))
     gain: Field = np.log(after / before).clip(-1, MOST)

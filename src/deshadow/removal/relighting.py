@@ -26,8 +26,8 @@ _FLAT = 0.02
 _CLOSER = 2
 """Times the size of the small picture at which edges are looked for in the photo."""
 _LACKING = 0.8, 0.25
-"""Share of the missing texture that is attributed to the network's blur, not to the light: if the result is
-enlarged many times, and if it is not enlarged, so that its blur hardly shows."""
+"""Share of the texture that the small result lacks which is put down to the network's blur, and is not taken
+over: for a photo that is many times as large as the result, and for one of the same size."""
 _RELIEF = 0.02
 """Largest contrast that a surface gains with the light, as a share of the photo's own contrast."""
 
@@ -64,7 +64,8 @@ class Relighting:
         False if the small pictures differ by no such edges.
         """
         before, after = srgb_to_linear(shadow), srgb_to_linear(clean)
-        gain, scale = estimate_gain(before, after, weight), max(1.0, max(photo.shape) / max(weight.shape))
+        gain = estimate_gain(before, after, weight)
+        scale = max(1.0, max(photo.shape[:2]) / max(weight.shape))
         edges = find_edges(before, after, weight) if sharpen_edges else no_edges(*weight.shape)
         if edges.share.any():
             edges = place_edges(edges, _look_closer(photo, *weight.shape))
@@ -143,7 +144,7 @@ def estimate_gain(before: Field, after: Field, weight: Field) -> Field:
     shape = approximate_gaussian_blur(ratio, _COARSE)
     for _ in range(_ROUNDS):
         shape = guided_filter(shape, ratio, _RADIUS, _FLAT)
-    means = (guided_filter(shape, light, _RADIUS, _FLAT) for light in (after, before))
+    means = (guided_filter(shape, light, _RADIUS, _FLAT) for light in (before, after))
     gain: Field = divide_means(*means) * weight[..., None]
     return gain
 
