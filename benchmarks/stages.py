@@ -59,7 +59,9 @@ def run_once(stages: Stages, path: Path) -> None:
     backend = stages.time("opening the remover", lambda: remover.backend)
     detector = stages.time("opening the detector", lambda: remover.detector)
     picture = photo.picture
-    found = stages.time("detection: two passes, four for a large photo", lambda: detect_shadows(detector, picture))
+    found = stages.time(
+        "detection: two passes, four for a large photo", lambda: detect_shadows(detector, picture)
+    )
     labels = stages.time(
         "telling shadows apart", lambda: label_shadows(found, THRESHOLD, CORE[options.sensitivity])
     )
