@@ -166,7 +166,6 @@ def test_threads_may_run_their_first_network_at_the_same_time(exported: Path) ->
 import sys, threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import SimpleNamespace
 import numpy as np
 from deshadow.runtime.open import open_backend
 backend = open_backend(Path({str(exported)!r}), runtime="openvino")
