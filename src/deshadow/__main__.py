@@ -10,10 +10,14 @@ def main() -> None:
         from deshadow.cli.app import main as run
         from deshadow.cli.remove import OPEN
 
-        run()
-        if OPEN:  # the operating system frees the networks faster than Python does, which takes 0.2 s
-            sys.stderr.flush()
-            os._exit(0)
+        try:
+            run()
+        except SystemExit as end:
+            if OPEN and not end.code:
+                # The operating system frees the networks faster than Python does, which takes 0.15 s.
+                sys.stderr.flush()
+                os._exit(0)
+            raise
     except KeyboardInterrupt:
         print("deshadow: stopped", file=sys.stderr)  # noqa: T201
         sys.exit(130)

@@ -97,6 +97,17 @@ def test_streams(tmp_path: Path, weights: Path) -> None:
     assert names(tmp_path) == ["a.png", "m.png"]
 
 
+def test_it_ends_without_waiting_for_python_to_free_the_networks(tmp_path: Path, weights: Path) -> None:
+    photo, mask = tmp_path / "photo.png", write_mask(tmp_path / "masks/m.png")
+    write_photo(photo)
+    code = "import atexit; atexit.register(print, 'freed'); from deshadow.__main__ import main; main()"
+    words = [sys.executable, "-c", code, str(photo), "--mask", str(mask), "--weights", str(weights)]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert "photo.deshadowed.png: " in done.stdout
+    assert "freed" not in done.stdout
+    assert read_photo(tmp_path / "photo.deshadowed.png").codes.shape == (40, 56, 3)
+
+
 def test_several_workers_give_the_same_files(tmp_path: Path, deshadow: Command) -> None:
     for index in range(5):
         write_photo(tmp_path / f"in/{index}.png", seed=index)
