@@ -21,7 +21,7 @@ Face = Literal["cli", "http", "page", "library"]
 _EVERYWHERE: tuple[Face, ...] = ("cli", "http", "page", "library")
 _SAMPLING: tuple[Face, ...] = ("cli", "http", "library")
 """Where the options of sampling show. The page has no controls for them: with the shipped weights another
-seed changes nothing that one sees, and more steps take longer and raise the error (docs/model-card.md)."""
+seed changes nothing that one sees, and more steps take longer and raise the error (docs/how-it-works.md)."""
 
 
 @dataclass(frozen=True, slots=True)
