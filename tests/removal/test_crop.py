@@ -77,9 +77,15 @@ def test_a_small_shadow_costs_less_and_comes_out_as_from_all_of_the_photo(
     assert (cropped[320:380, 60:140] > 1.2 * photo[0][320:380, 60:140]).all()
 
 
-def test_the_network_sees_as_far_as_the_removal_reaches(photo: tuple[np.ndarray, np.ndarray]) -> None:
-    assert relight(*photo, feather=2.5)[1].sizes[0] < relight(*photo, feather=10)[1].sizes[0]
-    assert relight(*photo, dilate=2)[1].sizes[0] < relight(*photo, dilate=30)[1].sizes[0]
+@pytest.mark.parametrize("mode", ["quick", "removal"])
+def test_the_network_sees_the_dilated_mask_and_not_all_ground_over_which_the_light_fades(
+    photo: tuple[np.ndarray, np.ndarray], mode: str
+) -> None:
+    def sizes(**options: object) -> list[tuple[int, ...]]:
+        return relight(*photo, mode=mode, **options)[1].sizes
+
+    assert sizes(dilate=2)[0] < sizes(dilate=30)[0]
+    assert sizes(feather=0) == sizes() == sizes(feather=64)
 
 
 def test_a_shadow_across_the_photo_shows_the_network_everything() -> None:

@@ -25,6 +25,8 @@ Stage = Literal["detect", "quick", "windows"]
 
 WINDOWED = 1280
 """Longest side of the picture (or the part) that Removal works on, window by window."""
+_LIT = 0.5
+"""Weight below which ground that is not protected counts as lit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +66,15 @@ def quick(
     if len(parts) == 1:
         return _fit_light(backend, pixels, selection, weight, options)[0].apply(pixels, weight)
     axis = int(weight.shape[1] > weight.shape[0])
-    relit = [part for part in parts if weight[part.place].any()]
+    relit = [part for part in parts if (weight[part.place] >= _LIT).any()]
     lights = []
     for done, part in enumerate(relit, start=1):
         place = part.place
         own, along = selection.crop(place), place[axis]
         found, log_gain, inside = _fit_light(backend, pixels[place], own, weight[place], options)
-        lit = (weight[place] == 0) if own.protected is None else (weight[place] == 0) & ~own.protected
+        lit = weight[place] < _LIT
+        if own.protected is not None:
+            lit &= ~own.protected
         lights.append(PartLight(along.start, along.stop, found, log_gain, inside, float(lit.mean())))
         advance(done / len(relit))
     result = np.array(pixels, np.float32)
@@ -91,7 +95,7 @@ def _fit_light(
     shadow, picture, mask = make_network_input(pixels, selection, options.dilate)
     height, width = shadow.shape[:2]
     small_weight = downscale(weight, height, width)
-    place = crop_around(small_weight > 0)
+    place = crop_around(mask[0, 0] > 0)
     noise = np.random.default_rng(options.seed).standard_normal(picture.shape).astype(np.float32)
     picture, mask, noise = (np.ascontiguousarray(each[:, :, *place]) for each in (picture, mask, noise))
     denoise, sampler = condition(backend, picture, mask), options.sampler
@@ -130,7 +134,11 @@ def removal(
     seen = [
         downscale(own, *fit_within(own.shape, WINDOWED)) for own in (weight[part.place] for part in parts)
     ]
-    places = [windows.lay_out(each) for each in seen]
+    masks = [
+        reach.make_network_mask(selection.crop(part.place), options.dilate, *own.shape)
+        for part, own in zip(parts, seen, strict=True)
+    ]
+    places = [windows.lay_out(mask) for mask in masks]
     total, done = sum(map(len, places)), 0
 
     def show(result: Picture) -> Field:
@@ -141,7 +149,7 @@ def removal(
     except EndEarlyError:
         return relit
     result = relit
-    for part, own_seen, own_places in zip(parts, seen, places, strict=True):
+    for part, own_seen, mask, own_places in zip(parts, seen, masks, places, strict=True):
         place, so_far = part.place, result
 
         def finish(refined: Picture, part: Part = part, so_far: Picture = so_far) -> Picture:
@@ -151,11 +159,11 @@ def removal(
             add_change(blended, part, np.asarray(refined) - relit[part.place])
             return blended
 
-        own = (pixels, selection, weight, relit)
+        own = (pixels, weight, relit)
         if len(parts) > 1:
-            own = (pixels[place], selection.crop(place), weight[place], relit[place])
+            own = (pixels[place], weight[place], relit[place])
         state: Callable[[], Picture] | None = None
-        for state in _refine(backend, *own, own_seen, own_places, options):
+        for state in _refine(backend, *own, own_seen, mask, own_places, options):
             done += 1
 
             def preview(
@@ -175,20 +183,20 @@ def removal(
 def _refine(
     backend: Backend,
     pixels: Picture,
-    selection: Selection,
     weight: Field,
     relit: Picture,
     seen: Field,
+    mask: Field,
     places: list[windows.Window],
     options: RemovalOptions,
 ) -> Iterator[Callable[[], Picture]]:
     """Refine a photo or a part of it by windows; yields functions that return it, (H, W, 3), as it is so far.
 
-    `seen` (h, w) is the weight at the size of the picture in which the windows are placed.
+    `seen` (h, w) and `mask` (h, w) are the weight and the network's mask at the size of the picture in which
+    the windows are placed.
     """
     height, width = seen.shape
     shadow, start = (downscale(field, height, width) for field in (pixels, relit))
-    mask = reach.make_network_mask(selection, options.dilate, height, width)
     start = composite(shadow, start, seen)
     states = windows.refine(
         backend,

@@ -75,9 +75,10 @@ class RemovalOptions:
         ),
     )
     feather: float = field(
-        default=2.5,
+        default=32.0,
         metadata=_about(
-            "Width of the soft edge beyond the dilated mask, in pixels of a photo whose shorter side is 256.",
+            "Distance over which the change of light fades beyond the dilated mask, in pixels of a photo "
+            "whose shorter side is 256.",
             range=Range(0, 64, 0.5),
         ),
     )

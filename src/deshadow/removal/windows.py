@@ -38,17 +38,17 @@ class Window:
         return slice(self.top, self.top + self.height), slice(self.left, self.left + self.width)
 
 
-def lay_out(weight: Field, side: int = WINDOW_SIDE, overlap: int = OVERLAP) -> list[Window]:
-    """The windows of a picture (H, W) where the weight is not 0, evenly spread over its bounding box."""
-    rows, columns = np.flatnonzero(weight.any(axis=1)), np.flatnonzero(weight.any(axis=0))
+def lay_out(mask: Field, side: int = WINDOW_SIDE, overlap: int = OVERLAP) -> list[Window]:
+    """The windows of a picture (H, W) where the mask is not 0, evenly spread over its bounding box."""
+    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     if not len(rows):
         return []
-    height, width = (min(side, size) for size in weight.shape)
+    height, width = (min(side, size) for size in mask.shape)
     windows = []
-    for top in _spread(int(rows[0]), int(rows[-1]) + 1, weight.shape[0], side, overlap):
-        for left in _spread(int(columns[0]), int(columns[-1]) + 1, weight.shape[1], side, overlap):
+    for top in _spread(int(rows[0]), int(rows[-1]) + 1, mask.shape[0], side, overlap):
+        for left in _spread(int(columns[0]), int(columns[-1]) + 1, mask.shape[1], side, overlap):
             window = Window(top, left, height, width)
-            if weight[window.place].any():
+            if mask[window.place].any():
                 windows.append(window)
     return windows
 

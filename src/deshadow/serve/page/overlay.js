@@ -84,9 +84,10 @@ export function drawOverlay(image, density, scene) {
         const px = Math.min(width - 1, Math.floor(x));
         const stays = labels !== null && kept[labels[py + px]] === 1;
         if (!stays) {
-          // Full in the dilated mask, fading beyond it.
-          const weight = clamp(1 - beyond / soft);
-          over(LIGHT, weight * weight * (3 - 2 * weight) * 0.24);
+          // Full in the dilated mask; beyond it both the gain and its share in the result fade.
+          const near = clamp(1 - beyond / soft);
+          const weight = near * near * (3 - 2 * near);
+          over(LIGHT, weight * weight * 0.24);
         }
         let core = clamp(0.5 - d * unit);
         let line = clamp(thin * 0.7 + 0.5 - Math.abs(d) * unit);
