@@ -92,6 +92,23 @@ def test_a_panorama_loses_every_shadow(mode: Any, tall: bool) -> None:
         np.testing.assert_allclose(told[-2].preview(), found.composite(unit(photo)), atol=1e-5)
 
 
+def test_the_network_does_not_see_a_part_over_which_the_light_only_fades() -> None:
+    first, second = (part.place[1] for part in parts.split(256, 1024)[:2])
+    shade = np.zeros((256, 1024), np.float32)
+    shade[100:140, second.start - 70 : second.start - 30] = 1
+    masks: list[Floats] = []
+
+    def watch(picture: Floats, mask: Floats) -> Floats:
+        masks.append(mask)
+        return lighten(LEFT)(picture, mask)
+
+    photo = unit(darkened(detailed(256, 1024), shade, LEFT))
+    found = Remover(Oracle(watch)).relight(photo, Selection(shade))
+    assert found is not None
+    assert (found.composite(photo) != photo)[:, second.start : first.stop].any()
+    assert len(masks) == 1
+
+
 @pytest.mark.parametrize("tall", [False, True], ids=["wide", "tall"])
 def test_narrow_shadows_of_a_panorama_are_found(tall: bool) -> None:
     shade = turn(stripes(*SIZE), tall)
