@@ -14,7 +14,7 @@ def main() -> None:
             run()
         except SystemExit as end:
             if OPEN and not end.code:
-                # The operating system frees the networks faster than Python does, which takes 0.15 s.
+                # The operating system frees the networks faster than Python does, which takes over 0.1 s.
                 sys.stderr.flush()
                 os._exit(0)
             raise

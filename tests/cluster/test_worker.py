@@ -137,7 +137,9 @@ def test_a_row_says_what_was_done(photo: Path, tmp_path: Path) -> None:
     assert row["shadows"] == Remover().find_shadows(pixels).max() > 0
     result = Remover().relight(pixels)
     assert result is not None
-    assert row["fraction_relit"] == pytest.approx((result.weight > 0).mean())
+    before, after = (np.asarray(Image.open(file)) for file in (photo, out / "photo.png"))
+    assert row["fraction_relit"] == pytest.approx((before != after).any(axis=2).mean())
+    assert 0 < row["fraction_relit"] < (result.weight > 0).mean()
 
 
 def test_a_run_that_was_cut_off_while_merging_has_one_row_a_photo(photo: Path, tmp_path: Path) -> None:

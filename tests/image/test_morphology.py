@@ -7,7 +7,7 @@ from oracles import Oracle
 from scenes import give, scene
 
 from deshadow.evaluation.models import Sampling, make_network_remover
-from deshadow.image.morphology import dilate, dilate_round, dilation_radius, erode
+from deshadow.image.morphology import dilate, dilate_round, dilation_radius, erode, measure_distance
 from deshadow.image.resize import PROTOCOL_SIDE, nearest
 from deshadow.removal import reach
 from deshadow.removal.options import RemovalOptions
@@ -93,3 +93,16 @@ def test_training_evaluation_and_removal_dilate_by_this_radius(shape: str) -> No
     np.testing.assert_array_equal(
         seen[0][0, 0] > 0, dilate(small, dilation_radius(PROTOCOL_SIDE, PROTOCOL_SIDE))
     )
+
+
+@pytest.mark.parametrize("most", [0, 1, 5, 40])
+def test_distances_are_those_to_the_nearest_pixel_of_the_mask(most: int) -> None:
+    mask = np.random.default_rng(0).random((23, 31)) > 0.98
+    rows, columns = np.nonzero(mask)
+    y, x = np.mgrid[:23, :31]
+    true = np.hypot(y[..., None] - rows, x[..., None] - columns).min(axis=2)
+    found = measure_distance(mask, most)
+    near = true <= most
+    np.testing.assert_allclose(found[near], true[near], rtol=1e-6)
+    assert (found[~near] > most).all()
+    assert (measure_distance(np.zeros((4, 5), np.bool_), most) == most + 1).all()

@@ -78,14 +78,21 @@ def test_a_small_shadow_costs_less_and_comes_out_as_from_all_of_the_photo(
 
 
 @pytest.mark.parametrize("mode", ["quick", "removal"])
-def test_the_network_sees_the_dilated_mask_and_not_all_ground_over_which_the_light_fades(
+def test_the_network_sees_the_dilated_mask_with_a_margin_in_which_the_light_fades(
     photo: tuple[np.ndarray, np.ndarray], mode: str
 ) -> None:
     def sizes(**options: object) -> list[tuple[int, ...]]:
-        return relight(*photo, mode=mode, **options)[1].sizes
+        return relight(photo[0], photo[1], mode=mode, **options)[1].sizes
 
     assert sizes(dilate=2)[0] < sizes(dilate=30)[0]
-    assert sizes(feather=0) == sizes() == sizes(feather=64)
+    assert sizes(feather=0) == sizes()
+
+
+def test_light_that_fades_far_is_seen_by_the_network_to_its_end(
+    photo: tuple[np.ndarray, np.ndarray],
+) -> None:
+    near, far = (relight(*photo, feather=feather)[1].sizes[0] for feather in (28, 64))
+    assert near < far
 
 
 def test_a_shadow_across_the_photo_shows_the_network_everything() -> None:

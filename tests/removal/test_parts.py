@@ -92,10 +92,11 @@ def test_a_panorama_loses_every_shadow(mode: Any, tall: bool) -> None:
         np.testing.assert_allclose(told[-2].preview(), found.composite(unit(photo)), atol=1e-5)
 
 
-def test_the_network_does_not_see_a_part_over_which_the_light_only_fades() -> None:
+@pytest.mark.parametrize("gap", [12, 30])
+def test_the_network_does_not_see_a_part_over_which_the_light_only_fades(gap: int) -> None:
     first, second = (part.place[1] for part in parts.split(256, 1024)[:2])
     shade = np.zeros((256, 1024), np.float32)
-    shade[100:140, second.start - 70 : second.start - 30] = 1
+    shade[100:140, second.start - gap - 40 : second.start - gap] = 1
     masks: list[Floats] = []
 
     def watch(picture: Floats, mask: Floats) -> Floats:
@@ -107,6 +108,17 @@ def test_the_network_does_not_see_a_part_over_which_the_light_only_fades() -> No
     assert found is not None
     assert (found.composite(photo) != photo)[:, second.start : first.stop].any()
     assert len(masks) == 1
+
+
+def test_a_faint_mask_of_a_panorama_counts() -> None:
+    shade = np.zeros((256, 1024), np.float32)
+    shade[100:140, 500:540] = 1
+    photo = unit(darkened(detailed(256, 1024), shade, LEFT))
+    found = Remover(Oracle(lambda picture, _: (picture + 0.3).astype(np.float32))).relight(
+        photo, Selection(np.float32(0.2) * shade), RemovalOptions(feather=0)
+    )
+    assert found is not None
+    assert (found.composite(photo) - photo)[110:130, 510:530].mean() > 0.01
 
 
 @pytest.mark.parametrize("tall", [False, True], ids=["wide", "tall"])

@@ -27,16 +27,17 @@ def test_a_removal_reaches_as_far_as_it_says() -> None:
     assert not weight[:32].any()
 
 
-def test_light_that_a_network_adds_everywhere_fades_without_a_rim() -> None:
+@pytest.mark.parametrize("side", [6, 24, 64])
+def test_light_that_a_network_adds_everywhere_fades_without_a_rim(side: int) -> None:
     photo = np.full((256, 256, 3), 0.5, np.float32)
     mask = np.zeros((256, 256), np.float32)
-    mask[96:160, 96:160] = 1
+    mask[128 - side // 2 :, 128 - side // 2 :][:side, :side] = 1
     brighter = Oracle(lambda picture, _: (picture + 0.05).astype(np.float32))
     found = Remover(brighter).relight(photo, Selection(mask))
     assert found is not None
     change = found.composite(photo)[128, :, 0] - 0.5
     assert change[128] == pytest.approx(0.025, abs=0.002)
-    assert np.abs(np.diff(change)).max() < 0.06 * change[128]
+    assert np.abs(np.diff(change)).max() < 0.08 * change[128]
     assert not change[:40].any()
 
 

@@ -4,7 +4,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import Oracle
 
+from deshadow.image.morphology import dilate, dilation_radius
 from deshadow.removal import windows
+from deshadow.removal.options import RemovalOptions
+from deshadow.removal.remover import Remover
+from deshadow.removal.selection import Selection
 
 
 def refined(oracle: Oracle, shadow: np.ndarray, quick: np.ndarray, mask: np.ndarray) -> np.ndarray:
@@ -64,3 +68,20 @@ def test_windows_know_what_quick_found() -> None:
     quick = np.full((256, 256, 3), 0.8, np.float32)
     refined(Watching(lambda picture, _: picture), shadow, quick, np.ones((256, 256), np.float32))
     assert seen == [pytest.approx(0.6, abs=0.05)]
+
+
+def test_removal_ends_within_its_windows_and_leaves_quick_as_it_is_beyond() -> None:
+    rng = np.random.default_rng(0)
+    photo = rng.uniform(0.3, 0.7, (600, 800, 3)).astype(np.float32)
+    mask = np.zeros((600, 800), np.float32)
+    mask[250:350, 300:500] = 1
+    blur = Oracle(lambda picture, _: ((picture + np.roll(picture, 1, axis=3)) / 2).astype(np.float32))
+    quick = Remover(blur).relight(photo, Selection(mask))
+    removal = Remover(blur).relight(photo, Selection(mask), RemovalOptions(mode="removal"))
+    assert quick is not None
+    assert removal is not None
+    changed = np.abs(removal.composite(photo) - quick.composite(photo)).max(axis=2) > 1e-6
+    beyond = dilate(mask, dilation_radius(600, 800) + windows.OVERLAP // 2) == 0
+    assert changed[mask > 0].mean() > 0.9
+    assert not changed[beyond].any()
+    assert (removal.weight[beyond] > 0).any()

@@ -23,8 +23,8 @@ def describe_outcome(outcome: "Outcome") -> str:
             return f"{place}: no shadow found, so this is {outcome.photo} unchanged"
         case "empty mask":
             return f"{place}: the mask is empty, so this is {outcome.photo} unchanged"
-    shadow, touched = (f"{100 * share:.0f} %" for share in (outcome.shadow_share, outcome.touched_share))
-    line = f"{place}: removed shadows from {shadow} of the photo ({touched} with the margin around them) "
+    shadow, changed = (f"{100 * share:.0f} %" for share in (outcome.shadow_share, outcome.touched_share))
+    line = f"{place}: removed shadows from {shadow} of the photo, which changed {changed} of its pixels, "
     line += f"in {outcome.seconds:.1f} s"
     if outcome.compression_loss:
         kind = format_of(Path(place)) if place != STANDARD_STREAM else outcome.format

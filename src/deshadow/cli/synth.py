@@ -21,7 +21,7 @@ def synth(
     occluders: Path | None = None,
     seed: int = 0,
     size: int = 256,
-    preset: Literal["sunlight", "instances", "dappled", "coloured", "overcast"] = "sunlight",
+    preset: Literal["sunlight", "instances", "dappled", "coloured", "hard", "overcast"] = "sunlight",
     targets: Literal["all", "one", "some"] | None = None,
     dark_rate: Annotated[tuple[float, float] | None, Parameter(negative=())] = None,
     responses: float = 0.0,
@@ -50,7 +50,8 @@ def synth(
         Side of the pictures in pixels.
     preset
         sunlight: like real outdoor pairs. instances: several shadows, one of which is removed.
-        dappled: shadows of trees. coloured: shadows behind coloured things. overcast: weak and soft shadows.
+        dappled: shadows of trees. coloured: shadows behind coloured things. hard: edges about one pixel wide,
+        as in a large photo that was downscaled. overcast: weak and soft shadows.
     targets
         Which shadows are removed: all, one, or some. The default is the preset's.
     dark_rate

@@ -48,6 +48,22 @@ def dilate_round(mask: NDArray[Any], radius: int) -> NDArray[Any]:
     return result
 
 
+def measure_distance(mask: NDArray[np.bool_], most: int) -> NDArray[np.float32]:
+    """(H, W) → (H, W): the distance of each pixel to the mask, in pixels; `most` + 1 beyond `most`."""
+    along = np.where(mask, np.float32(0), np.float32(most + 1)).T.copy()
+    for line in range(1, len(along)):
+        np.minimum(along[line], along[line - 1] + 1, out=along[line])
+    for line in range(len(along) - 2, -1, -1):
+        np.minimum(along[line], along[line + 1] + 1, out=along[line])
+    squares = np.ascontiguousarray(along.T) ** 2
+    nearest = squares.copy()
+    for away in range(1, min(most, len(mask) - 1) + 1):
+        np.minimum(nearest[away:], squares[:-away] + away * away, out=nearest[away:])
+        np.minimum(nearest[:-away], squares[away:] + away * away, out=nearest[:-away])
+    distance: NDArray[np.float32] = np.sqrt(nearest).clip(0, most + 1)
+    return distance
+
+
 def erode(mask: Mask, radius: int) -> Mask:
     """The mask's smallest value within each square; what lies beyond the picture does not count."""
     if isinstance(mask, np.ndarray):

@@ -1,5 +1,6 @@
 """The two modes of removal, as in the paper's demo: Quick and Removal."""
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -25,8 +26,6 @@ Stage = Literal["detect", "quick", "windows"]
 
 WINDOWED = 1280
 """Longest side of the picture (or the part) that Removal works on, window by window."""
-_LIT = 0.5
-"""Weight below which ground that is not protected counts as lit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,19 +65,21 @@ def quick(
     if len(parts) == 1:
         return _fit_light(backend, pixels, selection, weight, options)[0].apply(pixels, weight)
     axis = int(weight.shape[1] > weight.shape[0])
-    relit = [part for part in parts if (weight[part.place] >= _LIT).any()]
+    shaded = [
+        (part, own, mask)
+        for part, own in ((part, selection.crop(part.place)) for part in parts)
+        if (mask := _make_small_mask(own, options.dilate)).any()
+    ]
     lights = []
-    for done, part in enumerate(relit, start=1):
-        place = part.place
-        own, along = selection.crop(place), place[axis]
+    for done, (part, own, mask) in enumerate(shaded, start=1):
+        place, along = part.place, part.place[axis]
         found, log_gain, inside = _fit_light(backend, pixels[place], own, weight[place], options)
-        lit = weight[place] < _LIT
-        if own.protected is not None:
-            lit &= ~own.protected
+        protected = reach.downscale_protected(own, *mask.shape)
+        lit = (mask == 0) if protected is None else (mask == 0) & ~protected
         lights.append(PartLight(along.start, along.stop, found, log_gain, inside, float(lit.mean())))
-        advance(done / len(relit))
+        advance(done / len(shaded))
     result = np.array(pixels, np.float32)
-    for part, light in zip(relit, agree(lights, axis), strict=True):
+    for (part, _, _), light in zip(shaded, agree(lights, axis), strict=True):
         before = pixels[part.place]
         add_change(result, part, np.asarray(light.apply(before, weight[part.place])) - before)
     return result
@@ -95,7 +96,7 @@ def _fit_light(
     shadow, picture, mask = make_network_input(pixels, selection, options.dilate)
     height, width = shadow.shape[:2]
     small_weight = downscale(weight, height, width)
-    place = crop_around(mask[0, 0] > 0)
+    place = crop_around(mask[0, 0] > 0, math.ceil(options.feather * reach.measure_scale(height, width)))
     noise = np.random.default_rng(options.seed).standard_normal(picture.shape).astype(np.float32)
     picture, mask, noise = (np.ascontiguousarray(each[:, :, *place]) for each in (picture, mask, noise))
     denoise, sampler = condition(backend, picture, mask), options.sampler
@@ -114,10 +115,14 @@ def make_network_input(pixels: Picture, selection: Selection, dilate: int) -> tu
 
     Returns the small photo in [0, 1], the same as (1, 3, h, w) in [-1, 1], and the dilated mask (1, 1, h, w).
     """
-    height, width = fit_within(pixels.shape[:2], NETWORK_SIDE)
-    shadow = downscale(pixels, height, width)
-    mask = reach.make_network_mask(selection, dilate, height, width)
+    mask = _make_small_mask(selection, dilate)
+    shadow = downscale(pixels, *mask.shape)
     return shadow, np.ascontiguousarray((shadow * 2 - 1).transpose(2, 0, 1)[None]), mask[None, None]
+
+
+def _make_small_mask(selection: Selection, dilate: int) -> Field:
+    """(h, w): the mask that the network sees of a whole photo or a part of it, dilated."""
+    return reach.make_network_mask(selection, dilate, *fit_within(selection.mask.shape, NETWORK_SIDE))
 
 
 def removal(
@@ -193,9 +198,10 @@ def _refine(
     """Refine a photo or a part of it by windows; yields functions that return it, (H, W, 3), as it is so far.
 
     `seen` (h, w) and `mask` (h, w) are the weight and the network's mask at the size of the picture in which
-    the windows are placed.
+    the windows are placed. Only near the mask, well within the windows, does the light differ from Quick's.
     """
     height, width = seen.shape
+    near = np.minimum(seen, reach.fade(mask, windows.OVERLAP // 4))
     shadow, start = (downscale(field, height, width) for field in (pixels, relit))
     start = composite(shadow, start, seen)
     states = windows.refine(
@@ -212,7 +218,7 @@ def _refine(
 
         def carry_over(state: Callable[[], Field] = state) -> Picture:
             # Quick has removed the edges; its result and the refined one differ in light and detail alone.
-            light = Relighting.fit(start, state(), seen, relit, sharpen_edges=False)
+            light = Relighting.fit(start, state(), near, relit, sharpen_edges=False)
             return light.apply(relit, weight)
 
         yield carry_over

@@ -75,7 +75,7 @@ class RemovalOptions:
         ),
     )
     feather: float = field(
-        default=32.0,
+        default=28.0,
         metadata=_about(
             "Distance over which the change of light fades beyond the dilated mask, in pixels of a photo "
             "whose shorter side is 256.",

@@ -20,7 +20,7 @@ PhotoState = Literal["done", "no shadow", "empty mask", "skipped", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class CompressionLoss:
-    """How much a lossy format changed the pixels outside the removal, in levels of 255."""
+    """How much a lossy format changed the pixels that the removal did not change, in levels of 255."""
 
     mean: float
     most: float
@@ -44,7 +44,7 @@ class Outcome:
     shadow_share: float = 0.0
     """Share of the photo's pixels in the mask that was used."""
     touched_share: float = 0.0
-    """Share of the photo's pixels that the removal may change: their weight is above 0."""
+    """Share of the photo's pixels that the removal changed."""
     compression_loss: CompressionLoss | None = None
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
@@ -61,10 +61,24 @@ def describe_left_out(count: int) -> tuple[str, ...]:
     return (f"left out {what}; --sensitivity high removes {them} too",)
 
 
+def find_changed(photo: Photo, result: Photo) -> NDArray[np.bool_]:
+    """(H, W): the pixels whose code values differ."""
+    changed = np.empty((photo.height, photo.width), np.bool_)
+
+    def compare(rows: slice) -> None:
+        changed[rows] = (photo.codes[rows] != result.codes[rows]).any(axis=2)
+
+    for_each_strip(compare, photo.height, photo.width)
+    return changed
+
+
 def measure_compression_loss(
-    photo: Photo, encoded: bytes, kind: str, weight: NDArray[np.float32]
+    photo: Photo, encoded: bytes, kind: str, changed: NDArray[np.bool_]
 ) -> CompressionLoss | None:
-    """How much the written file differs from the photo where the weight is 0; None for a lossless format."""
+    """How much the written file differs from the photo, but for what has `changed` (H, W) before encoding.
+
+    None for a lossless format.
+    """
     if FORMATS[kind].lossless:
         return None
     again = read_photo(encoded)
@@ -74,7 +88,7 @@ def measure_compression_loss(
     strips: list[tuple[int, float, float]] = []
 
     def compare(rows: slice) -> None:
-        outside = weight[rows] == 0
+        outside = ~changed[rows]
         before, after = (each.codes[rows] * scale for each, scale in zip((photo, again), scales, strict=True))
         difference = np.abs(before - after) * outside[..., None]
         total = float(difference.sum(dtype=np.float64))

@@ -16,7 +16,13 @@ from deshadow.photo.writing import written_format
 from deshadow.removal import sheets
 from deshadow.removal.modes import Progress
 from deshadow.removal.options import RemovalOptions
-from deshadow.removal.outcomes import Outcome, PhotoState, describe_left_out, measure_compression_loss
+from deshadow.removal.outcomes import (
+    Outcome,
+    PhotoState,
+    describe_left_out,
+    find_changed,
+    measure_compression_loss,
+)
 from deshadow.removal.remover import RemovalResult, Remover, WeightsError
 from deshadow.removal.tasks import STANDARD_STREAM, PhotoTask
 from deshadow.system.files import silence_stderr, write_output
@@ -120,11 +126,12 @@ def process_photo(
         place = _write(files, task.output if request.variants == 1 else variant_path(task, number), encoded)
         written.append(place)
         if number == 0:
+            changed = find_changed(photo, result)
             known = replace(
                 known,
                 shadow_share=float((found.mask > 0.5).mean()),
-                touched_share=float((found.weight > 0).mean()),
-                compression_loss=measure_compression_loss(photo, encoded, kind, found.weight),
+                touched_share=float(changed.mean()),
+                compression_loss=measure_compression_loss(photo, encoded, kind, changed),
             )
             written += _write_extras(files, task, request, photo, result, found)
         if request.variants > 1:

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from deshadow.image import morphology
-from deshadow.image.filters import Upsampled, box_filter, resize
+from deshadow.image.filters import Upsampled, resize
 from deshadow.image.strips import Field, for_each_strip
 from deshadow.removal.masks import Mask
 from deshadow.removal.parts import fit_parts
@@ -27,12 +27,8 @@ def weigh(selection: Selection, dilate: int, feather: float) -> Field:
     height, width = selection.mask.shape
     small = fit_parts((height, width), NETWORK_SIDE)
     seen = resize(selection.mask, *small, Image.Resampling.BOX).clip(0, 1)
-    wide = morphology.dilate_round(seen, _radius(dilate, *small))
     radius = round(feather * measure_scale(*small))
-    if radius:
-        # Half of a square that is centred on a straight border lies inside: there the fading begins.
-        share = (2 * box_filter(wide, radius)).clip(0, 1)
-        wide = np.maximum(wide, share * share * (3 - 2 * share))
+    wide = fade(morphology.dilate_round(seen, _radius(dilate, *small)), radius)
     is_small, large = small == (height, width), Upsampled(wide[None], height, width)
     weight = np.empty((height, width), np.float32)
 
@@ -48,6 +44,15 @@ def weigh(selection: Selection, dilate: int, feather: float) -> Field:
 
     for_each_strip(fill, height, width)
     return weight
+
+
+def fade(mask: Field, radius: int) -> Field:
+    """(H, W) in [0, 1] → the same, and around the mask what falls smoothly to 0 over `radius` pixels."""
+    if not radius:
+        return mask
+    near = 1 - morphology.measure_distance(mask > 0, radius) / np.float32(radius + 1)
+    faded: Field = np.maximum(mask, near * near * (3 - 2 * near) * morphology.dilate(mask, radius))
+    return faded
 
 
 def make_network_mask(selection: Selection, dilate: int, height: int, width: int) -> Mask:

@@ -101,7 +101,8 @@ SHADOW_RECIPES = {
     "instances": ShadowRecipe(shadows=(0.0, 0.4, 0.35, 0.25), targets="one"),
     "dappled": ShadowRecipe(kinds=(0.15, 0.7, 0.05, 0.05, 0.05), softness=(0.016, 0.4)),
     "coloured": ShadowRecipe(darkness=Darkness.between(1.3, 6.0), filter=(1.0, 0.55)),
+    "hard": ShadowRecipe(softness=(0.002, 0.6), lens=(0.05, 0.6)),
     "overcast": ShadowRecipe(darkness=Darkness.between(1.15, 2.2), softness=(0.05, 0.5)),
 }
 """Named recipes: real sunlight; several shadows, one to remove; under trees; behind coloured things such as
-bottles; weak and soft."""
+bottles; with sharp edges, as in a large photo that was downscaled; weak and soft."""
