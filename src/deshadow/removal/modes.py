@@ -201,7 +201,6 @@ def _refine(
     the windows are placed. Only near the mask, well within the windows, does the light differ from Quick's.
     """
     height, width = seen.shape
-    near = np.minimum(seen, reach.fade(mask, windows.OVERLAP // 4))
     shadow, start = (downscale(field, height, width) for field in (pixels, relit))
     start = composite(shadow, start, seen)
     states = windows.refine(
@@ -218,6 +217,7 @@ def _refine(
 
         def carry_over(state: Callable[[], Field] = state) -> Picture:
             # Quick has removed the edges; its result and the refined one differ in light and detail alone.
+            near = np.minimum(seen, reach.fade(mask, windows.OVERLAP // 4))
             light = Relighting.fit(start, state(), near, relit, sharpen_edges=False)
             return light.apply(relit, weight)
 

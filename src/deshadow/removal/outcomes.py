@@ -61,21 +61,25 @@ def describe_left_out(count: int) -> tuple[str, ...]:
     return (f"left out {what}; --sensitivity high removes {them} too",)
 
 
-def find_changed(photo: Photo, result: Photo) -> NDArray[np.bool_]:
-    """(H, W): the pixels whose code values differ."""
-    changed = np.empty((photo.height, photo.width), np.bool_)
+def measure_changed_share(photo: Photo, result: Photo) -> float:
+    """Share of the pixels whose code values differ."""
+    counts: list[int] = []
+    for_each_strip(
+        lambda rows: counts.append(int(_find_changed(photo, result, rows).sum())), photo.height, photo.width
+    )
+    return sum(counts) / (photo.height * photo.width)
 
-    def compare(rows: slice) -> None:
-        changed[rows] = (photo.codes[rows] != result.codes[rows]).any(axis=2)
 
-    for_each_strip(compare, photo.height, photo.width)
+def _find_changed(photo: Photo, result: Photo, rows: slice) -> NDArray[np.bool_]:
+    """(h, W): the pixels of these rows whose code values differ."""
+    changed: NDArray[np.bool_] = (photo.codes[rows] != result.codes[rows]).any(axis=2)
     return changed
 
 
 def measure_compression_loss(
-    photo: Photo, encoded: bytes, kind: str, changed: NDArray[np.bool_]
+    photo: Photo, result: Photo, encoded: bytes, kind: str
 ) -> CompressionLoss | None:
-    """How much the written file differs from the photo, but for what has `changed` (H, W) before encoding.
+    """How much an encoded result differs from the photo where the result itself does not.
 
     None for a lossless format.
     """
@@ -88,7 +92,7 @@ def measure_compression_loss(
     strips: list[tuple[int, float, float]] = []
 
     def compare(rows: slice) -> None:
-        outside = ~changed[rows]
+        outside = ~_find_changed(photo, result, rows)
         before, after = (each.codes[rows] * scale for each, scale in zip((photo, again), scales, strict=True))
         difference = np.abs(before - after) * outside[..., None]
         total = float(difference.sum(dtype=np.float64))
