@@ -72,7 +72,11 @@ def measure_changed_share(photo: Photo, result: Photo) -> float:
 
 def _find_changed(photo: Photo, result: Photo, rows: slice) -> NDArray[np.bool_]:
     """(h, W): the pixels of these rows whose code values differ."""
-    changed: NDArray[np.bool_] = (photo.codes[rows] != result.codes[rows]).any(axis=2)
+    different = photo.codes[rows] != result.codes[rows]
+    # Channel by channel, which is several times as fast as numpy's reduction over so short an axis.
+    changed: NDArray[np.bool_] = different[..., 0].copy()
+    for channel in range(1, different.shape[2]):
+        changed |= different[..., channel]
     return changed
 
 
