@@ -14,12 +14,12 @@ from deshadow.runtime import checkpoint
 from deshadow.training.ablation import ABLATE
 from deshadow.training.arguments import build, change, flatten, list_arguments
 from deshadow.training.batches import dilate_masks, make_augmentation, open_source
+from deshadow.training.command import Command
 from deshadow.training.distill import DISTILL
 from deshadow.training.loop import train
 from deshadow.training.options import (
     TRAIN,
     AugmentationOptions,
-    Command,
     TrainingOptions,
     parse_training,
 )

@@ -21,11 +21,11 @@ from deshadow.system.files import write_whole
 from deshadow.training.arguments import change
 from deshadow.training.batches import Source, open_source
 from deshadow.training.collapse import draw_collapse, measure_collapse
+from deshadow.training.command import Command
 from deshadow.training.endings import Interrupted, run_and_exit
 from deshadow.training.figures import measure_figures
 from deshadow.training.options import (
     AugmentationOptions,
-    Command,
     DataOptions,
     Length,
     Machine,

@@ -8,6 +8,7 @@ are built from the same list: argparse here, cyclopts in `deshadow.cli.training`
 import argparse
 import ast
 import inspect
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from functools import cache
@@ -146,3 +147,24 @@ def parse_arguments(
             text = f"{text} ({argument.default})"
         parser.add_argument(name, default=argument.default, help=text, **how)
     return vars(parser.parse_intermixed_args(tokens))
+
+
+def check_shares(options: Any, *names: str) -> None:
+    """Refuse values that are not between 0 and 1."""
+    for name in names:
+        if not 0 <= getattr(options, name) <= 1:
+            raise ValueError(f"{flag_of(name)} is a share: it must lie between 0 and 1")
+
+
+def check_counts(options: Any, *names: str) -> None:
+    """Refuse values under 1."""
+    for name in names:
+        if getattr(options, name) < 1:
+            raise ValueError(f"{flag_of(name)} must be 1 or more")
+
+
+def check_numbers(options: Any, *names: str) -> None:
+    """Refuse values that are negative, infinite or not a number."""
+    for name in names:
+        if not 0 <= getattr(options, name) < math.inf:
+            raise ValueError(f"{flag_of(name)} must be a number, 0 or above")

@@ -18,7 +18,9 @@ from deshadow.diffusion.anchor import Anchor, AnchorKind
 from deshadow.diffusion.prediction import diffuse, noise_from, picture_from
 from deshadow.nn.lfg import LFGDiffusion, standardise
 from deshadow.runtime import checkpoint
+from deshadow.training.arguments import check_numbers, check_shares
 from deshadow.training.batches import open_source
+from deshadow.training.command import Command
 from deshadow.training.comparison import Contender, compare
 from deshadow.training.endings import run_and_exit
 from deshadow.training.journal import read_log
@@ -26,7 +28,6 @@ from deshadow.training.loop import train
 from deshadow.training.objectives import Batch, Criterion, Losses, invariant_loss
 from deshadow.training.options import (
     AugmentationOptions,
-    Command,
     DataOptions,
     Length,
     Machine,
@@ -36,8 +37,6 @@ from deshadow.training.options import (
     PictureLoss,
     TrainingOptions,
     ValidationOptions,
-    check_numbers,
-    check_shares,
 )
 from deshadow.training.state import WEIGHTS, State
 from deshadow.training.tasks import REMOVAL

@@ -1,21 +1,19 @@
 """The options of a training run, in frozen dataclasses by what they are about; no torch is needed here.
 
 `TrainingOptions` composes them. An ablation and a distillation compose those that they need in dataclasses of
-their own. `Command` makes options of a command line.
+their own.
 """
 
-import argparse
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Literal
 
 from deshadow.diffusion.anchor import AnchorKind
 from deshadow.diffusion.prediction import PREDICTIONS, Kind
 from deshadow.nn.config import (
-    DETECTORS,
     Config,
     DetectorConfig,
     Fusion,
@@ -25,8 +23,15 @@ from deshadow.nn.config import (
     Sees,
     find_config,
 )
-from deshadow.training.arguments import Argument, build, flag_of, flatten, list_arguments, parse_arguments
-from deshadow.training.recipes import RECIPES
+from deshadow.training.arguments import (
+    check_counts,
+    check_numbers,
+    check_shares,
+    flag_of,
+    flatten,
+    list_arguments,
+)
+from deshadow.training.command import Command
 
 LossNorm = Literal["l1", "l2"]
 Weighting = Literal["uniform", "p2"]
@@ -375,74 +380,6 @@ def check_objective(objective: Objective, network: ModelOptions) -> None:
             "without stage one there is no trained encoder to freeze: let --pretrain be above 0, give --init "
             "or --encoder, or take --invariant-target detached"
         )
-
-
-def check_shares(options: Any, *names: str) -> None:
-    """Refuse values that are not between 0 and 1."""
-    for name in names:
-        if not 0 <= getattr(options, name) <= 1:
-            raise ValueError(f"{flag_of(name)} is a share: it must lie between 0 and 1")
-
-
-def check_counts(options: Any, *names: str) -> None:
-    """Refuse values under 1."""
-    for name in names:
-        if getattr(options, name) < 1:
-            raise ValueError(f"{flag_of(name)} must be 1 or more")
-
-
-def check_numbers(options: Any, *names: str) -> None:
-    """Refuse values that are negative, infinite or not a number."""
-    for name in names:
-        if not 0 <= getattr(options, name) < math.inf:
-            raise ValueError(f"{flag_of(name)} must be a number, 0 or above")
-
-
-Options = TypeVar("Options")
-ParseTokens = Callable[
-    [Sequence[str], Mapping[str, Argument], str, str, Sequence[str]],
-    dict[str, Any],
-]
-
-
-@dataclass(frozen=True)
-class Command(Generic[Options]):
-    """A command whose options are a dataclass."""
-
-    name: str
-    """As it follows `deshadow`."""
-    about: str
-    """What it does, in one sentence."""
-    options: type[Options]
-    positional: tuple[str, ...] = ()
-    """Options that are given by their place."""
-
-    def parse(self, tokens: Sequence[str], parse_tokens: ParseTokens = parse_arguments) -> Options:
-        """The options of a command line. `--recipe` sets the defaults, every other option overrides it."""
-        arguments = with_recipe(list_arguments(self.options), tokens)
-        values = parse_tokens(tokens, arguments, f"deshadow {self.name}", self.about, self.positional)
-        del values["recipe"]
-        return build(self.options, values)
-
-
-def with_recipe(arguments: Mapping[str, Argument], tokens: Sequence[str]) -> dict[str, Argument]:
-    """The arguments with the defaults of the recipe that a command line names, and `--recipe` itself.
-
-    The preset of a detector brings its recipe along.
-    """
-    early = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    early.add_argument("--recipe")
-    early.add_argument("--preset")
-    found = early.parse_known_args(tokens)[0]
-    recipe = found.recipe or (found.preset if found.preset in DETECTORS else "light")
-    if recipe not in RECIPES:
-        raise ValueError(f"unknown recipe {recipe!r}: choose from {', '.join(RECIPES)}")
-    text = f"Training settings to start from: {', '.join(RECIPES)}. Other options override them."
-    given = {
-        name: replace(argument, default=RECIPES[recipe].get(name, argument.default))
-        for name, argument in arguments.items()
-    }
-    return {"recipe": Argument("recipe", str, recipe, text), **given}
 
 
 TRAIN = Command("train", "Train a model that removes or detects shadows.", TrainingOptions)
