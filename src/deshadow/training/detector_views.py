@@ -11,18 +11,19 @@ from deshadow.data.photos import SplitPhotos, load_lit_photos, load_masked_photo
 from deshadow.data.rng import Draws
 from deshadow.data.synth.dark_surfaces import add_dark_surface
 from deshadow.data.synth.distractors import distract
+from deshadow.data.synth.grounds import lay_grounds
 from deshadow.data.synth.recipe import SHADOW_RECIPES
-from deshadow.data.synth.triplets import synthesise
+from deshadow.data.synth.triplets import cast_shadows
 from deshadow.data.views import sample_view, vary_light, view_grid
 from deshadow.image.colour import linear_to_srgb, srgb_to_linear
 from deshadow.training.batches import GOLDEN, SILVER, Source, open_source
 from deshadow.training.options import TrainingOptions
 
-LIT = 0.2
+LIT = 0.3
 """Share of the pictures with a known clean side that are shown without their shadow, with an empty mask."""
 NIGHT = 0.12
 """Share of these that are shown as if taken at night."""
-RECIPE_ORDER = ("sunlight", "instances", "coloured", "dappled")
+RECIPE_ORDER = ("sunlight", "instances", "coloured", "dappled", "hard")
 """Of the synthetic pictures, each for STRETCH images in turn, so that a batch seldom mixes them."""
 STRETCH = 512
 
@@ -119,7 +120,8 @@ class Views:
         assert source.backgrounds is not None
         assert source.occluders is not None
         recipe = replace(SHADOW_RECIPES[kind], targets="all")
-        made = synthesise(source.backgrounds, source.occluders, source.index(numbers), source.seed, recipe)
+        draws = self.draws(numbers)
+        made = cast_shadows(lay_grounds(draws, source.backgrounds), source.occluders, draws, recipe)
         return Labelled(made.picture, ((1 - made.sun) * 255).round().to(torch.uint8), made.clean)
 
     def views(self, kind: str, numbers: Sequence[int]) -> Labelled:

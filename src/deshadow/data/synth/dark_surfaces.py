@@ -8,6 +8,7 @@ from torch.nn import functional as F
 
 from deshadow.data.rng import Draws
 from deshadow.data.synth.distractors import Distraction, Painted, fill_surface, sunlight_share
+from deshadow.data.synth.grounds import cut_frame
 from deshadow.data.synth.occluders import Occluders
 from deshadow.image.colour import linear_to_srgb, srgb_to_linear
 
@@ -39,7 +40,8 @@ def add_dark_surface(
 ) -> Painted:
     """Put a dark surface over most of some pictures (B, 3, H, W); shadows fall on it as on what it covers."""
     there = draws.chance("surface/there", 1, 1, 1, of=chosen.chance)
-    cover = place_edge(draws, picture.shape[-2:], chosen) * there
+    whole = draws.chance("surface/whole", 1, 1, 1, of=chosen.whole)
+    cover = torch.where(whole, 1.0, cut_frame(draws, "surface", picture.shape[-2:])) * there
     made = fill_surface(
         draws,
         "surface",
@@ -52,22 +54,6 @@ def add_dark_surface(
     made = made * torch.exp(contrast * marked * draw_marks(draws, occluders, picture.shape[-2:]))
     light = linear_to_srgb(made * sunlight_share(picture, clean))
     return Painted(torch.lerp(picture, light, cover), cover > 0.5)
-
-
-def place_edge(draws: Draws, frame: tuple[int, ...], chosen: DarkSurface) -> Tensor:
-    """(B, 1, H, W) in [0, 1]: the whole frame, or the part on one side of a straight line."""
-    height, width = frame
-    angle = draws.uniform("surface/angle", 1, 1, 1, low=-3.1416, high=3.1416)
-    # Most edges of buildings are upright or level.
-    level = draws.chance("surface/level", 1, 1, 1, of=0.6)
-    angle = torch.where(level, (angle / 1.5708).round() * 1.5708, angle)
-    x, y = (
-        (torch.arange(side, device=draws.index.device) + 0.5) * (2 / side) - 1 for side in (width, height)
-    )
-    reach = draws.uniform("surface/reach", 1, 1, 1, low=-0.1, high=0.9)
-    distance = reach - x[None, None, None, :] * torch.cos(angle) - y[None, None, :, None] * torch.sin(angle)
-    side = (distance * (min(height, width) / 2) + 0.5).clamp(0, 1)
-    return torch.where(draws.chance("surface/whole", 1, 1, 1, of=chosen.whole), 1.0, side)
 
 
 def draw_marks(draws: Draws, occluders: Occluders, frame: tuple[int, ...]) -> Tensor:
