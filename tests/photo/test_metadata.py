@@ -13,6 +13,7 @@ from profiles import DISPLAY_P3
 
 from deshadow.photo import encode_photo, read_photo, to_pil
 from deshadow.photo.deep import encode_deep_png
+from deshadow.photo.exif import reset_orientation
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
@@ -50,6 +51,17 @@ def test_exif_keeps_its_bytes_but_for_orientation_sides_and_thumbnail() -> None:
         inner = written.getexif().get_ifd(0x8769)
         assert inner[0x927C] == b"maker's own bytes"
         assert (inner[0xA002], inner[0xA003]) == written.size
+
+
+def test_the_orientation_is_reset_in_a_block_that_ends_after_its_entries() -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    block = exif.tobytes()
+    assert block.endswith(bytes(4))  # the offset of a next directory, which some programs leave out
+    assert reset_orientation(block[:-4], sideways=True) == reset_orientation(block, sideways=True)[:-4]
+    cut = Image.Exif()
+    cut.load(reset_orientation(block[:-4], sideways=True))
+    assert cut[0x0112] == 1
 
 
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP", "TIFF", "AVIF"])

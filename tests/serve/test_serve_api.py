@@ -14,6 +14,7 @@ from PIL import Image
 from serving import Served, decoded, doubtful, encoded, parts, scene, serving, shaded
 from standin import StandIn
 
+from deshadow.photo.formats import list_readable_endings
 from deshadow.serve.errors import ApiError
 from deshadow.serve.schema import JobForm
 from deshadow.serve.settings import Settings
@@ -48,7 +49,12 @@ def test_a_gif_comes_back_as_png(served: Served) -> None:
     assert answer.headers["content-type"] == "image/png"
     assert 'filename="photo.deshadowed.png"' in answer.headers["content-disposition"]
     assert decoded(answer.content).shape[:2] == (60, 80)
-    assert "image/gif" in served.http.get("/api/settings").json()["accept"]
+
+
+def test_a_file_dialog_offers_the_photos_that_the_server_reads(served: Served) -> None:
+    offered = served.http.get("/api/settings").json()["accept"].split(",")
+    assert offered == ["image/*", *list_readable_endings()]
+    assert {".jpg", ".gif", ".dng"} <= {*offered}  # raw photos too: browsers do not count them as pictures
 
 
 def test_a_photo_is_shown_upright_and_a_see_through_one_stays_so(served: Served) -> None:

@@ -25,6 +25,7 @@ from deshadow.training.loop import train
 from deshadow.training.options import TrainingOptions, parse_training
 from deshadow.training.rows import ROWS, TABLES
 from deshadow.training.state import STATE, WEIGHTS
+from deshadow.training.transplant import transplant
 
 pytestmark = pytest.mark.xdist_group("ablation")  # all rows are trained once
 
@@ -322,6 +323,18 @@ def test_rows_start_from_given_weights_as_far_as_these_fit(data: Path, tmp_path:
     assert 0.9 < shares["coarse"] < 1
     with pytest.raises(ValueError, match=r"started with init start\.safetensors, not None"):
         ablate(ablation(data, tmp_path / "out", *more[:4], *more[6:]))
+
+
+def test_compressed_weights_are_taken_over_with_their_scales(tmp_path: Path) -> None:
+    config = find_preset("tiny")
+    checkpoint.save_model(tmp_path / "whole.safetensors", random_model(config))
+    checkpoint.compress(tmp_path / "whole.safetensors", tmp_path / "small.safetensors")
+    assert transplant(str(tmp_path / "small.safetensors"), config, 0, tmp_path / "new.safetensors") == 1
+    whole, new = (
+        checkpoint.read_checkpoint(tmp_path / f"{name}.safetensors").tensors for name in ("whole", "new")
+    )
+    for name, tensor in whole.items():
+        np.testing.assert_allclose(new[name], tensor, atol=0.01 * np.abs(tensor).max(), err_msg=name)
 
 
 def test_a_row_is_not_gone_on_with_under_other_options(data: Path, whole: Path) -> None:

@@ -274,6 +274,21 @@ def test_photos_are_trained_on_and_some_of_them_held_out(tmp_path: Path) -> None
     assert held.masked.mask.float().mean() == pytest.approx(10 / 50, abs=0.05)
 
 
+def test_a_photo_that_lies_on_its_side_is_turned_as_its_mask_is(tmp_path: Path) -> None:
+    for folder in ("shadow", "mask"):
+        (tmp_path / folder).mkdir()
+    upright = np.full((64, 48), 200, np.uint8)
+    upright[:20] = 40
+    lying = Image.fromarray(np.rot90(upright)).convert("RGB")
+    exif = Image.Exif()
+    exif[0x0112] = 6  # to be turned by a quarter to the right
+    for name in "ab":
+        lying.save(tmp_path / f"shadow/{name}.jpg", exif=exif, quality=95)
+        Image.fromarray((upright < 100) * np.uint8(255)).save(tmp_path / f"mask/{name}.png")
+    photos = load_masked_photos(tmp_path, 1).train
+    assert ((photos.picture[:, :1] < 120) == photos.mask).float().mean() > 0.98
+
+
 def test_photos_and_masks_must_come_together(tmp_path: Path) -> None:
     photos = write_photos(tmp_path / "photos")
     (photos / "mask" / "03.png").unlink()

@@ -135,6 +135,12 @@ def test_a_finished_run_is_not_trained_on(tmp_path: Path) -> None:
     assert all((tensor == before[name]).all() for name, tensor in tensors(tmp_path).items())
 
 
+def test_the_log_of_a_finished_run_ends_with_its_end_after_it_was_resumed(tmp_path: Path) -> None:
+    for more in ([], ["--resume"]):
+        train(options(tmp_path, "--images", "16", *more))
+        assert read_log(tmp_path)[-1]["kind"] == "end"
+
+
 def test_a_log_that_ends_in_half_a_line_is_read(tmp_path: Path) -> None:
     train(options(tmp_path, "--images", "16"))
     whole = read_log(tmp_path)

@@ -28,7 +28,8 @@ def reset_orientation(exif: bytes, sideways: bool) -> bytes:
     try:
         first = start + struct.unpack_from(f"{order}I", data, start + 4)[0]
         outer, end = find_entries(data, first, order)
-        struct.pack_into(f"{order}I", data, end, 0)
+        if end + 4 <= len(data):  # some blocks end without the offset of a next directory
+            struct.pack_into(f"{order}I", data, end, 0)
         if ORIENTATION in outer:
             struct.pack_into(f"{order}H", data, outer[ORIENTATION] + 8, 1)
         if sideways and _EXIF_FOLDER in outer:

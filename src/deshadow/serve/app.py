@@ -6,7 +6,6 @@ import mimetypes
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from deshadow import __version__
-from deshadow.photo.formats import FORMATS, is_installed
+from deshadow.photo.formats import FORMATS, is_installed, list_readable_endings
 from deshadow.removal.options import list_options
 from deshadow.serve.docs import render_docs
 from deshadow.serve.errors import ApiError, error_response, validation_error
@@ -41,9 +40,8 @@ _TYPES = {".js": "text/javascript", ".mjs": "text/javascript", ".svg": "image/sv
 class Application:
     """The guarded ASGI application of one service."""
 
-    def __init__(self, service: Service, guarded: ASGIApp, inner: FastAPI) -> None:
+    def __init__(self, service: Service, guarded: ASGIApp) -> None:
         self.service = service
-        self.inner = inner
         self._guarded = guarded
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -105,7 +103,7 @@ def create_app(
         return error_response(validation_error(error.errors()))
 
     guard = Guard(app, settings, service.metrics.count_response, lambda: service.queue.stopping)
-    return Application(service, guard, app)
+    return Application(service, guard)
 
 
 def _add_server_routes(app: FastAPI, service: Service) -> None:
@@ -121,7 +119,7 @@ def _add_server_routes(app: FastAPI, service: Service) -> None:
             max_pixels=settings.max_pixels,
             expire=settings.expire,
             queue=settings.queue,
-            accept=",".join(_list_media_types()),
+            accept=",".join(["image/*", *list_readable_endings()]),
             formats=[
                 FormatOut(name=each.name, lossy=not each.lossless)
                 for each in FORMATS.values()
@@ -193,9 +191,3 @@ def _send_page_file(files: Mapping[str, PageFile], name: str, request: Request) 
         return Response(status_code=304, headers=headers)
     kind = f"{file.kind}; charset=utf-8" if file.kind.startswith("text/") else file.kind
     return Response(file.data, headers={**headers, "Content-Type": kind})
-
-
-def _list_media_types() -> list[str]:
-    """Media types of the photos that this installation can read."""
-    kinds = ["jpeg", "png", "webp", "tiff", "bmp", "gif", "avif"]
-    return [f"image/{kind}" for kind in [*kinds, *(["heic", "heif"] if find_spec("pillow_heif") else [])]]

@@ -28,6 +28,11 @@ def stopping() -> ApiError:
     return ApiError(503, "stopping", "The server is shutting down.")
 
 
+def unfinished() -> ApiError:
+    """The error for requests for the result of a job that is not finished."""
+    return ApiError(409, "not_ready", "The job is not finished; its `state` says how far it is.")
+
+
 def error_body(code: str, message: str) -> dict[str, dict[str, str]]:
     """The JSON of every error."""
     return {"error": {"code": code, "message": message}}

@@ -164,7 +164,7 @@ class Queue:
                 self._change.wait_for(lambda: self._stopping or self._waiting)
                 if not self._waiting:
                     return
-                task = self._waiting.popleft()
+                task = self._take()
             self._run(task)
             del task  # frees its pictures while the thread waits
 
@@ -174,11 +174,16 @@ class Queue:
             with self._change:
                 if not self._waiting or not self._waiting[0].urgent:
                     return
-                task = self._waiting.popleft()
+                task = self._take()
             self._run(task)
 
-    def _run(self, task: QueuedTask) -> None:
+    def _take(self) -> QueuedTask:
+        """The first task that waits, which is running from now on; for callers that hold the lock."""
+        task = self._waiting.popleft()
         self._running.append(task)
+        return task
+
+    def _run(self, task: QueuedTask) -> None:
         _run(task)
         self._mean_seconds += 0.2 * (task.seconds - self._mean_seconds)
         self._on_end(task)

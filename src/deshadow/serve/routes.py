@@ -14,7 +14,7 @@ from starlette.responses import Response, StreamingResponse
 from deshadow.photo.formats import FORMATS, WRITTEN_AS
 from deshadow.removal.options import RemovalOptions, Sensitivity
 from deshadow.removal.reach import measure_scale
-from deshadow.serve.errors import ApiError, not_found
+from deshadow.serve.errors import ApiError, not_found, unfinished
 from deshadow.serve.schema import (
     EVENTS,
     IMAGE,
@@ -42,7 +42,6 @@ NORMAL = RemovalOptions().sensitivity
 SensitivityQuery = Annotated[
     Sensitivity, Query(description="As that of a removal, whose numbers of shadows are the same.")
 ]
-_UNFINISHED = ApiError(409, "not_ready", "The job is not finished; its `state` says how far it is.")
 
 
 def make_photo_routes(service: Service) -> APIRouter:
@@ -263,7 +262,7 @@ def _describe_job(service: Service, job: RemovalJob) -> JobOut:
 def _get_finished(service: Service, name: str) -> RemovalJob:
     job = service.store.get_job(name)
     if job.task.state != "done":
-        raise _UNFINISHED
+        raise unfinished()
     return job
 
 

@@ -230,7 +230,12 @@ class SettingsOut(BaseModel):
     max_pixels: Annotated[int, Field(description="Largest photo, in pixels.")]
     expire: Annotated[float, Field(description="Seconds after its last use until a photo is deleted.")]
     queue: Annotated[int, Field(description="Number of tasks that may wait.")]
-    accept: Annotated[str, Field(description="Media types of the photos that the server reads.")]
+    accept: Annotated[
+        str,
+        Field(
+            description="What a file dialog should offer: pictures, and the endings that the server reads."
+        ),
+    ]
     formats: Annotated[list[FormatOut], Field(description="Formats in which results can be downloaded.")]
     options: dict[str, ChoiceOut | RangeOut]
 

@@ -4,7 +4,7 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
-PACKAGES = ("nn", "diffusion", "data", "training")
+PACKAGES = ("nn", "diffusion", "image", "metrics", "data", "training")
 DRAWING = {"training/curves.py", "training/samples.py", "training/collapse.py"}
 DRAWING |= {"training/rows.py", "training/tables.py", "training/markdown.py"}
 """They draw and list results, and change none. What a row changes is recorded with it, in its options."""
@@ -12,7 +12,7 @@ DRAWING |= {"training/rows.py", "training/tables.py", "training/markdown.py"}
 
 @cache
 def digest_code(root: Path = Path(__file__).parents[1]) -> dict[str, str]:
-    """The packages of networks, diffusion, data and training, each with a digest of its source files."""
+    """The packages that make and score a model, each with a digest of its source files."""
     return {package: digest_package(root, package) for package in PACKAGES}
 
 

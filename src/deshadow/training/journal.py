@@ -75,5 +75,7 @@ def read_log(folder: Path) -> list[dict[str, Any]]:
             line = json.loads(text)
         except json.JSONDecodeError:
             continue  # a line that was being written when the run was killed
-        lines[line["kind"], line["images"]] = line
+        key = line["kind"], line["images"]
+        lines.pop(key, None)  # so that a line that was written again stands where it was written last
+        lines[key] = line
     return sorted(lines.values(), key=lambda line: line["images"])

@@ -28,7 +28,8 @@ def train(
 ) -> Any:
     """Train to the end, or to a pause, and return the scores of the last validation.
 
-    These are a `validation.Validation` for a remover, a `detector.Detection` for a detector. The task is that
+    These are a `validation.Validation` for a remover, a `detector_validation.DetectorValidation` for a
+    detector. The task is that
     of the options unless given. `source` saves opening the data again; `about` is what the weights are to say
     of their training beside the options.
     """
@@ -119,7 +120,7 @@ class Run:
             model.encoder.zero_grad(set_to_none=True)
 
     def check(self) -> str:
-        """Check clock and losses; log, save and validate. Returns how the call ends, or None."""
+        """Check clock and losses; log, save and validate. Returns how the call ends, or an empty text."""
         state = self.state
         steps = (state.images - self.clock.checked[0]) / self.options.optimization.batch
         losses = self.world.mean((self.sums / steps).tolist())

@@ -8,6 +8,7 @@ import torch
 from deshadow.nn.config import ModelConfig
 from deshadow.nn.lfg import LFGDiffusion
 from deshadow.runtime import checkpoint
+from deshadow.runtime.quantise import dequantise
 
 
 def transplant(path_or_name: str, config: ModelConfig, seed: int, output: Path) -> float:
@@ -15,7 +16,7 @@ def transplant(path_or_name: str, config: ModelConfig, seed: int, output: Path) 
 
     Returns the share of its parameters that were taken over, 0 to 1.
     """
-    given = checkpoint.read_checkpoint(checkpoint.locate(path_or_name)).tensors
+    given = dequantise(checkpoint.read_checkpoint(checkpoint.locate(path_or_name)).tensors)
     torch.manual_seed(seed)
     fresh = {name: tensor.numpy() for name, tensor in LFGDiffusion(config).state_dict().items()}
     fits = {name for name, tensor in fresh.items() if name in given and given[name].shape == tensor.shape}

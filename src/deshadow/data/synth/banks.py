@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from PIL import Image, UnidentifiedImageError
+from PIL import Image, ImageOps, UnidentifiedImageError
 from torch import Tensor
 
 from deshadow.data.pairs.find import pick_evenly
@@ -89,9 +89,9 @@ def pick_files(source: Path, each: int) -> list[tuple[str, bytes]]:
 
 
 def decode_picture(source: Path, name: str, data: bytes) -> Image.Image:
-    """Decode a picture of a source."""
+    """Decode a picture of a source, turned upright."""
     try:
-        picture = Image.open(io.BytesIO(data))
+        picture = ImageOps.exif_transpose(Image.open(io.BytesIO(data)))
         picture.load()
     except (UnidentifiedImageError, OSError, SyntaxError, Image.DecompressionBombError):
         raise ValueError(f"{name} in {source} cannot be read as a picture; remove it or replace it") from None
