@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from serving import decoded, encoded, scene
 from standin import StandIn
 
+from deshadow.image.strips import Picture
 from deshadow.removal.modes import Progress
 from deshadow.removal.options import RemovalOptions
 from deshadow.removal.remover import RemovalResult
@@ -34,7 +35,7 @@ class Noting(StandIn):
 
     def relight(
         self,
-        pixels: NDArray[np.float32],
+        pixels: Picture,
         selection: Selection,
         options: RemovalOptions,
         progress: Callable[[Progress], None] | None,

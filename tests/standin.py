@@ -11,6 +11,7 @@ import numpy as np
 import uvicorn
 from numpy.typing import NDArray
 
+from deshadow.image.strips import Picture
 from deshadow.removal.modes import EndEarlyError, Progress, Stage
 from deshadow.removal.options import RemovalOptions, Sensitivity
 from deshadow.removal.remover import RemovalResult
@@ -30,22 +31,20 @@ class StandIn:
         self.windows = windows
         self.detections = 0
 
-    def find_shadows(
-        self, pixels: NDArray[np.float32], sensitivity: Sensitivity = "normal"
-    ) -> NDArray[np.int32]:
+    def find_shadows(self, pixels: Picture, sensitivity: Sensitivity = "normal") -> NDArray[np.int32]:
         """(H, W, 3) → (H, W), numbered from the largest shadow on."""
         self.detections += 1
         time.sleep(self.pause)
-        return self.label(pixels.max(-1) < (0.4 if sensitivity == "high" else 0.25))
+        return self.label(np.asarray(pixels).max(-1) < (0.4 if sensitivity == "high" else 0.25))
 
     def find_unsure(
-        self, pixels: NDArray[np.float32], labels: NDArray[np.int32], sensitivity: Sensitivity
+        self, pixels: Picture, labels: NDArray[np.int32], sensitivity: Sensitivity
     ) -> tuple[int, ...]:
-        blue = pixels[..., 2] - pixels[..., 0]
+        blue = np.subtract(*np.asarray(pixels).T[[2, 0]]).T
         numbers = range(1, int(labels.max(initial=0)) + 1)
         return tuple(n for n in numbers if sensitivity != "high" and blue[labels == n].mean() > 0.05)
 
-    def select(self, pixels: NDArray[np.float32], mask: None, options: RemovalOptions) -> Selection:
+    def select(self, pixels: Picture, mask: None, options: RemovalOptions) -> Selection:
         labels = self.find_shadows(pixels, options.sensitivity)
         return select(labels, unsure=self.find_unsure(pixels, labels, options.sensitivity))
 
@@ -62,12 +61,12 @@ class StandIn:
 
     def relight(
         self,
-        pixels: NDArray[np.float32],
+        pixels: Picture,
         selection: Selection,
         options: RemovalOptions,
         progress: Callable[[Progress], None] | None,
     ) -> RemovalResult | None:
-        mask = selection.mask
+        mask, pixels = selection.mask, np.asarray(pixels)
         if not mask.any():
             return None
         bright = np.minimum(pixels * (1 + options.strength), 1).astype(np.float32)

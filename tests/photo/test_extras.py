@@ -11,6 +11,7 @@ from profiles import DISPLAY_P3
 
 from deshadow.photo import Photo, encode_photo, formats, read_photo
 from deshadow.photo.photo import Metadata
+from deshadow.photo.reading import read_size
 from deshadow.removal.tasks import plan_tasks
 
 
@@ -86,6 +87,13 @@ def test_heic_keeps_depth_profile_and_metadata(dtype: Any) -> None:
     again = read_photo(encode_photo(photo))
     assert again.codes.dtype == dtype
     assert b"Maker" in again.metadata.exif
+
+
+def test_the_size_of_a_heic_is_in_its_header() -> None:
+    pillow_heif = pytest.importorskip("pillow_heif")
+    buffer = io.BytesIO()
+    pillow_heif.from_pillow(Image.new("RGB", (640, 384))).save(buffer)
+    assert read_size(buffer.getvalue()) == (640, 384)
 
 
 def test_a_turned_heic_is_upright() -> None:

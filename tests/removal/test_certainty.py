@@ -42,7 +42,7 @@ def scene(size: int = 1) -> np.ndarray:
 def remover(monkeypatch: pytest.MonkeyPatch) -> Remover:
     """The one that the library and the command line use as well."""
     remover = Remover(Oracle(lighten((0.25, 0.28, 0.34))), find_dark)  # type: ignore[arg-type]
-    monkeypatch.setattr(removers, "_shipped", lambda: remover)
+    monkeypatch.setattr(removers, "_SHIPPED", remover)
     monkeypatch.setattr(removers, "Remover", lambda *_, **__: remover)
     return remover
 
@@ -184,7 +184,7 @@ def test_a_photo_with_nothing_sure_stays_as_it_is(
     with pytest.raises(SystemExit, match="0"):
         app.main([str(photo), "-o", str(result)])
     printed = capsys.readouterr()
-    assert f"nothing that is surely a shadow, so this is {photo} unchanged" in printed.out
+    assert f"no certain shadow found, so this is {photo} unchanged" in printed.out
     assert "left out 2 dark areas that may not be shadows; --sensitivity high removes them too" in printed.err
     assert result.read_bytes() == photo.read_bytes()
 

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -46,7 +47,8 @@ def batch(
         ),
     ] = None,
     column: Annotated[
-        str | None, Parameter(group=FILES, help="Column of a list with the addresses. Without it the first.")
+        str | None,
+        Parameter(group=FILES, help="Column of a list that holds the addresses. Default: the first."),
     ] = None,
     save_mask: SaveMask = False,
     compare: Compare = False,
@@ -56,8 +58,8 @@ def batch(
         str | None,
         Parameter(
             group=FILES,
-            help="Print the totals of a manifest instead, and draw a contact sheet of a sample and of failed "
-            "photos: the file of -o, or deshadow-batch.jpg.",
+            help="Process nothing: print the totals of the run at this destination and write a contact sheet "
+            "of sampled and failed photos to -o, by default deshadow-batch.jpg.",
         ),
     ] = None,
     mask: Annotated[
@@ -103,7 +105,7 @@ def batch(
         float,
         Parameter(
             group=_RUN,
-            help="GiB of memory of each worker: 1.2, and 0.055 for each megapixel of the largest photo.",
+            help="GiB for each worker. A photo of N megapixels needs 1.2 + 0.055 N; a larger one fails.",
         ),
     ] = 2.75,
     max_errors: Annotated[
@@ -114,7 +116,7 @@ def batch(
         ),
     ] = None,
     retry_failed: Annotated[
-        Flag, Parameter(group=_RUN, help="Process the photos that have failed once more.")
+        Flag, Parameter(group=_RUN, help="Process photos again that failed in an earlier run.")
     ] = False,
     overwrite: Annotated[
         Flag, Parameter(group=_RUN, help="Start anew instead of going on where an earlier run ended.")
@@ -149,9 +151,7 @@ def batch(
 
         networks = Networks(weights, detector, device, runtime)
         job = Job(
-            options=RemovalOptions(
-                **{name: getattr(options, name) for name in RemovalOptions.__match_args__}
-            ),
+            options=RemovalOptions(**asdict(options)),
             request=PhotoRequest(save_mask, compare, variants, quality),
             networks=networks,
             resources=Resources(workers, threads_per_worker, gpus_per_worker, memory_per_worker),

@@ -24,7 +24,7 @@ ROW = pa.schema(
     [
         ("source", pa.string()),
         ("destination", pa.string()),
-        ("status", pa.string()),  # done, no shadow or failed
+        ("status", pa.string()),  # done, no shadow, empty mask or failed
         ("error", pa.string()),  # a sentence
         ("shadows", pa.int32()),  # number of shadows found
         ("fraction_relit", pa.float64()),

@@ -17,7 +17,7 @@ class Reporter:
         self._last = float("-inf")
 
     def __call__(self, tally: Tally) -> None:
-        """Show the tally, unless that was done a moment ago."""
+        """Show the tally."""
         now = time.monotonic()
         if self._terminal:
             self._say(f"{format_progress(tally, now)}\033[K\r")

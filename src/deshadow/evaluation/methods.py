@@ -42,7 +42,7 @@ RemoveBatch = Callable[[Sequence[Input]], Sequence[Pixels]]
 Prepare = Callable[[Sequence[Sample], Callable[[Sample], Input]], None]
 """Called once before the first picture, with the samples of the set and a function that loads an input."""
 MaskSource = Callable[[Pixels, Pixels], Pixels]
-"""(H, W, 3) picture, (256, 256) true mask → (256, 256) mask that a method is given instead."""
+"""(H, W, 3) picture, (256, 256) true mask → (h, w) mask, of any size, that a method is given instead."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from deshadow.diffusion.arrays import Array, FloatArray, generator_like, pad_to_
 from deshadow.diffusion.prediction import diffuse
 from deshadow.evaluation.methods import BATCH, Input, Pixels, Remove, RemoveBatch, name_of
 from deshadow.evaluation.options import AnchorKind, LatentKind
+from deshadow.image.colour import round_to_8_bits
 from deshadow.image.morphology import dilate, dilation_radius
 from deshadow.image.resize import PROTOCOL_SIDE, bicubic, nearest
 from deshadow.removal.options import RemovalOptions, Sampler
@@ -188,7 +189,7 @@ def make_photo_remover(backend: Backend, mode: Literal["quick", "removal"], samp
         result = remover.relight(pixels, given.selection, options)
         if result is None:
             return given.picture
-        levels = (result.composite(pixels) * 255).round().clip(0, 255).astype(np.uint8)
+        levels = round_to_8_bits(result.composite(pixels))
         return np.where(result.weight[..., None] > 0, levels, given.picture)
 
     return remove

@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from statistics import median
 from typing import Any
 
 from deshadow.evaluation.protocol import Evaluation, PictureScore
@@ -63,8 +64,7 @@ def median_seconds(evaluation: Evaluation) -> float:
     """The median time of a picture, which a slow first one does not change."""
     if not evaluation.method.timed:
         return math.nan
-    times = sorted(each.seconds for each in evaluation.pictures)
-    return times[len(times) // 2]
+    return median(each.seconds for each in evaluation.pictures)
 
 
 def scores_of(evaluation: Evaluation, native: bool) -> list[Scores]:

@@ -48,6 +48,17 @@ def read_photo(source: bytes | Path, name: str = "") -> Photo:
         raise ValueError(f"{name} is damaged or incomplete ({reason}): copy or save it again") from error
 
 
+def read_size(data: bytes) -> tuple[int, int]:
+    """Width and height of the photo in a file, by its header; raises what the decoder raises."""
+    if is_heif(data):
+        from pillow_heif import open_heif
+
+        width, height = open_heif(io.BytesIO(data)).size
+        return width, height
+    with Image.open(io.BytesIO(data), formats=list(KNOWN)) as image:
+        return image.size
+
+
 def read_image(image: Image.Image) -> Photo:
     """A photo from a Pillow image, as displayed: its orientation and its colour profile are used."""
     if 0 in image.size:

@@ -111,7 +111,6 @@ def _by_pillow(photo: Photo, kind: str, image: Image.Image, metadata: Metadata, 
                 options["subsampling"] = "4:4:4"
         case "BMP":
             options = {}
-            image = image.convert("RGBA") if image.mode == "LA" else image
     if metadata.dpi and kind in ("JPEG", "BMP"):
         options["dpi"] = metadata.dpi
     buffer = io.BytesIO()

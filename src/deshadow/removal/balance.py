@@ -73,8 +73,7 @@ def measure_cast(
 
 def find_band(side: NDArray[np.bool_], near: int, far: int) -> NDArray[np.bool_]:
     """(h, w) → (h, w): the pixels that are more than `near` and at most `far` pixels away from it."""
-    large, small = (dilate(side.astype(np.float32), reach) > 0.5 for reach in (far, near))
-    beyond: NDArray[np.bool_] = large & ~small
+    beyond: NDArray[np.bool_] = dilate(side, far) & ~dilate(side, near)
     return beyond
 
 

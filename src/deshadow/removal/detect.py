@@ -6,7 +6,7 @@ from deshadow.image.colour import srgb_to_linear
 from deshadow.image.filters import Upsampled, fit_local_lines, fit_within, gaussian_blur, resize
 from deshadow.image.strips import Field, Picture, for_each_strip
 from deshadow.removal.light import log_luminance
-from deshadow.removal.parts import LEAST, blend, measure_extent, split
+from deshadow.removal.parts import LEAST, add_change, measure_extent, split
 from deshadow.removal.relighting import downscale
 from deshadow.runtime.backend import Detector
 
@@ -36,8 +36,9 @@ def detect_shadows(detector: Detector, pixels: Picture, least: float = LEAST, so
     parts = split(height, width, least)
     if len(parts) == 1:
         return _detect_at_once(detector, pixels, soften)
-    nothing = np.broadcast_to(np.float32(0), (height, width))
-    found = blend(parts, nothing, lambda part: _detect_at_once(detector, pixels[part.place], soften))
+    found = np.zeros((height, width), np.float32)
+    for part in parts:
+        add_change(found, part, _detect_at_once(detector, pixels[part.place], soften))
     return found.clip(0, 1)
 
 

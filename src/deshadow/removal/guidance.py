@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from deshadow.diffusion.arrays import to_numpy
+from deshadow.image.colour import round_to_8_bits
 from deshadow.image.guidance import TITLES, draw_guidance, find_span
 from deshadow.image.sheets import PAPER, Card, draw_sheet
 from deshadow.image.strips import Field
@@ -59,7 +60,7 @@ def draw_panels(
     seen, _, dilated = make_network_input(pixels, selection, RemovalOptions.dilate)
     covered = float((selection.mask > 0.5).mean())
     yield Panel(shrink_picture(seen, NETWORK_SIDE), name)
-    levels = (dilated[0, 0] * np.float32(255) + np.float32(0.5)).astype(np.uint8)
+    levels = round_to_8_bits(dilated[0, 0])
     yield Panel(Image.fromarray(levels).convert("RGB"), "mask, dilated", f"shadow {100 * covered:.0f} %")
     for title, remover in removers.items():
         backend = remover.backend

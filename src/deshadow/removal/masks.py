@@ -81,7 +81,10 @@ def label_shadows(mask: Mask, threshold: float = 0.5, core: float = 0.0) -> Labe
 
 def _reduce(inside: NDArray[np.bool_], small: tuple[int, int]) -> NDArray[np.bool_]:
     """(H, W) → small: where at least a quarter of the pixels lie inside."""
-    return inside if small == inside.shape else resize(inside, *small) > 0.25
+    if small == inside.shape:
+        return inside
+    share = Image.fromarray(inside.view(np.uint8) * np.uint8(255)).resize(small[::-1], Image.Resampling.BOX)
+    return np.asarray(share) >= 64
 
 
 def _check(values: NDArray[np.generic]) -> None:

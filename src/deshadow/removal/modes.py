@@ -213,11 +213,11 @@ def _refine(
         sampler=options.sampler,
         seed=options.seed,
     )
+    near = np.minimum(seen, reach.fade(mask, windows.OVERLAP // 4))
     for state in states:
 
         def carry_over(state: Callable[[], Field] = state) -> Picture:
             # Quick has removed the edges; its result and the refined one differ in light and detail alone.
-            near = np.minimum(seen, reach.fade(mask, windows.OVERLAP // 4))
             light = Relighting.fit(start, state(), near, relit, sharpen_edges=False)
             return light.apply(relit, weight)
 

@@ -137,9 +137,9 @@ class RemovalOptions:
     sensitivity: Sensitivity = field(
         default="normal",
         metadata=_about(
-            "How readily something dark counts as a shadow, where no mask is given. normal leaves out what "
-            "may not be a shadow, low leaves out all but clear shadows, high finds more and leaves out "
-            "nothing. A shadow that you select is always removed."
+            "How readily something dark counts as a shadow. normal leaves out what may not be a shadow, low "
+            "leaves out all but clear shadows, high finds more and leaves out nothing. A shadow that you "
+            "select is always removed."
         ),
     )
 
@@ -199,7 +199,7 @@ def _points(name: str, value: Any) -> tuple[tuple[int, int], ...]:
         if len(points) == 2 and all(isinstance(each, Real) for each in points):
             points = [points]
         return tuple((int(x), int(y)) for x, y in points)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{name} is {value!r}: give points x, y") from error
 
 

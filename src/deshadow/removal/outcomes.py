@@ -1,7 +1,6 @@
 """What happened to each photo of a batch, for messages and for the report."""
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -92,21 +91,22 @@ def measure_compression_loss(
     again = read_photo(encoded)
     if again.codes.shape != photo.codes.shape:  # grey or CMYK was converted
         return None
-    scales = [np.float32(255 / each.top) for each in (photo, again)]
-    strips: list[tuple[int, float, float]] = []
+    strips: list[tuple[int, int, int]] = []
 
     def compare(rows: slice) -> None:
         outside = ~_find_changed(photo, result, rows)
-        before, after = (each.codes[rows] * scale for each, scale in zip((photo, again), scales, strict=True))
-        difference = np.abs(before - after) * outside[..., None]
-        total = float(difference.sum(dtype=np.float64))
-        strips.append((int(outside.sum()), total, float(difference.max())))
+        before, after = photo.codes[rows], again.codes[rows]
+        if again.top != photo.top:
+            after = (after * (photo.top / again.top)).round().astype(before.dtype)
+        difference = (np.maximum(before, after) - np.minimum(before, after)) * outside[..., None]
+        strips.append((int(outside.sum()), int(difference.sum(dtype=np.int64)), int(difference.max())))
 
     for_each_strip(compare, photo.height, photo.width)
     counts, totals, largest = zip(*strips, strict=True)
     if not sum(counts):
         return None
-    return CompressionLoss(math.fsum(totals) / (sum(counts) * photo.codes.shape[2]), max(largest))
+    levels = 255 / photo.top
+    return CompressionLoss(levels * sum(totals) / (sum(counts) * photo.codes.shape[2]), levels * max(largest))
 
 
 def format_report(outcomes: Sequence[Outcome], options: RemovalOptions) -> str:

@@ -4,7 +4,6 @@ The networks see a photo downscaled until its longer side fits, so that of a lon
 be left. Each part is processed like a photo, and the parts are blended where they overlap.
 """
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,11 +41,11 @@ def split(height: int, width: int, least: float = LEAST) -> list[Part]:
     starts = [int(start) for start in np.linspace(0, size - length, count).round()]
     total = np.zeros(size, np.float32)
     for start in starts:
-        total[start : start + length] += _rise_and_fall(start, length, size)
+        total[start : start + length] += raised_cosine(start, length, size)
     parts = []
     for start in starts:
         along = slice(start, start + length)
-        share = _rise_and_fall(start, length, size) / total[along]
+        share = raised_cosine(start, length, size) / total[along]
         if height > width:
             parts.append(Part((along, slice(0, width)), share[:, None]))
         else:
@@ -70,26 +69,13 @@ def fit_parts(size: tuple[int, ...], longest: int) -> tuple[int, int]:
     return max(1, round(height * scale)), max(1, round(width * scale))
 
 
-def blend(parts: Sequence[Part], picture: Field, compute: Callable[[Part], Field]) -> Field:
-    """(H, W) or (H, W, C): the results of all parts, each (h, w) or (h, w, C), blended.
-
-    Where all results equal the picture, so does the blend, bit for bit.
-    """
-    if len(parts) == 1:
-        return compute(parts[0])
-    blended = picture.astype(np.float32, copy=True)
-    for part in parts:
-        add_change(blended, part, compute(part) - picture[part.place])
-    return blended
-
-
 def add_change(blended: Field, part: Part, change: Field) -> None:
     """Add the change that a part makes to (H, W) or (H, W, C), by its share, in place."""
     blended[part.place] += (part.share if change.ndim == 2 else part.share[..., None]) * change
 
 
-def _rise_and_fall(start: int, length: int, size: int) -> Field:
-    """(length,): a raised cosine over a part, which does not fall where the photo ends."""
+def raised_cosine(start: int, length: int, size: int) -> Field:
+    """(length,): a raised cosine over a part or window, which does not fall where the picture ends."""
     bell = np.sin(np.pi * (np.arange(length) + 0.5) / length) ** 2
     if start == 0:
         bell[: length // 2] = 1

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Protocol
 
-import numpy as np
 from PIL import Image
 
+from deshadow.image.colour import round_to_8_bits
 from deshadow.photo import Photo, encode_photo, format_of, read_photo
 from deshadow.photo.inputs import open_mask
 from deshadow.photo.writing import written_format
@@ -199,8 +199,8 @@ def _write_extras(
     """Write the mask and the comparison, if they are requested; returns their paths."""
     written = []
     if request.save_mask:
-        mask = (found.mask * np.float32(255) + np.float32(0.5)).astype(np.uint8)
-        written.append(_write(files, task.beside("mask.png"), sheets.encode_image(Image.fromarray(mask))))
+        mask = Image.fromarray(round_to_8_bits(found.mask))
+        written.append(_write(files, task.beside("mask.png"), sheets.encode_image(mask)))
     if request.compare:
         sheet = sheets.draw_comparison(photo.pixels, result.pixels)
         written.append(_write(files, task.beside("compare.jpg"), sheets.encode_image(sheet, "JPEG")))

@@ -220,7 +220,7 @@ class Remover:
 
 def remove(image: Image, mask: Any = None, **options: Any) -> Image:
     """`Remover().remove` with the shipped weights, which stay open for the next call."""
-    return _shipped().remove(image, mask, **options)
+    return _SHIPPED.remove(image, mask, **options)
 
 
 @contextmanager
@@ -233,12 +233,4 @@ def _opening(lock: Lock) -> Iterator[None]:
             raise WeightsError(str(error)) from error
 
 
-_SHIPPED: list[Remover] = []
-_OPENING = Lock()
-
-
-def _shipped() -> Remover:
-    with _OPENING:
-        if not _SHIPPED:
-            _SHIPPED.append(Remover())
-        return _SHIPPED[0]
+_SHIPPED = Remover()  # it opens its networks when they are first needed

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
+from deshadow.image.colour import round_to_8_bits
 from deshadow.image.sheets import Card, draw_sheet, fade_outside, outline, shrink_to_fit
 from deshadow.photo import encode_photo, read_image
 from deshadow.removal.parts import measure_extent
@@ -35,7 +36,7 @@ def draw_variants(pictures: Sequence[tuple[str, Image.Image]]) -> Image.Image:
 
 def draw_overlay(picture: Floats, labels: Labels) -> Image.Image:
     """(H, W, 3) sRGB in [0, 1], (H, W) → the picture, pale outside the outlined and numbered shadows."""
-    view = Image.fromarray(_codes(picture))
+    view = Image.fromarray(round_to_8_bits(picture))
     shown = fade_outside(view, labels > 0)
     extent = measure_extent(*view.size)
     thick = max(1, round(extent / 700))
@@ -57,16 +58,12 @@ def draw_overlay(picture: Floats, labels: Labels) -> Image.Image:
 
 def shrink_picture(picture: Floats, side: int) -> Image.Image:
     """(H, W, 3) sRGB in [0, 1] → a picture of at most `side` pixels along its longer side."""
-    return shrink_to_fit(Image.fromarray(_codes(picture)), side)
+    return shrink_to_fit(Image.fromarray(round_to_8_bits(picture)), side)
 
 
 def encode_image(image: Image.Image, kind: str = "PNG") -> bytes:
     """The bytes of a file, in any format that photos can be written in."""
     return encode_photo(read_image(image), kind, _QUALITY)
-
-
-def _codes(picture: Floats) -> NDArray[np.uint8]:
-    return (picture * np.float32(255) + np.float32(0.5)).astype(np.uint8)
 
 
 def _colour(number: int) -> tuple[int, int, int]:

@@ -9,6 +9,7 @@ from deshadow.diffusion.arrays import FloatArray
 from deshadow.diffusion.sampling import Sampler, sample
 from deshadow.image.filters import approximate_gaussian_blur
 from deshadow.image.strips import Field
+from deshadow.removal.parts import raised_cosine
 from deshadow.runtime.backend import Backend, condition
 
 WINDOW_SIDE = 384
@@ -86,8 +87,8 @@ def refine(
         denoise = condition(backend, picture, np.ascontiguousarray(mask[place])[None, None])
         noisy: FloatArray = a * light + s * _to_batch(noise[place])  # Eq. 2
         clean = sample(denoise, noisy, schedule, steps=steps, sampler=sampler, start=start)
-        share = _taper(window.height, shadow.shape[0], window.top)[:, None]
-        share = share * _taper(window.width, shadow.shape[1], window.left)
+        share = raised_cosine(window.top, window.height, shadow.shape[0])[:, None]
+        share = share * raised_cosine(window.left, window.width, shadow.shape[1])
         total[place] += share[..., None] * ((clean[0].transpose(1, 2, 0) + 1) / 2).clip(0, 1)
         weights[place] += share
         yield so_far
@@ -114,17 +115,6 @@ def _spread(first: int, end: int, size: int, side: int, overlap: int) -> list[in
         return [min(max(0, (first + end - side) // 2), size - side)]
     count = -(-(end - first - overlap) // (side - overlap))
     return [int(start) for start in np.linspace(first, end - side, count).round()]
-
-
-def _taper(length: int, size: int, start: int) -> Field:
-    """(length,): a raised cosine that falls to the ends of a window, except at the picture's border."""
-    line = (np.arange(length) + 0.5) / length
-    bell = np.sin(np.pi * line) ** 2
-    if start == 0:
-        bell[: length // 2] = 1
-    if start + length == size:
-        bell[length // 2 :] = 1
-    return (bell + 1e-4).astype(np.float32)
 
 
 def _to_batch(field: Field) -> Field:

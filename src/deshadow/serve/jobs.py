@@ -8,6 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from deshadow.image.colour import round_to_8_bits
+from deshadow.image.strips import Picture
 from deshadow.photo import Photo, encode_photo
 from deshadow.removal.modes import EndEarlyError, Progress
 from deshadow.removal.options import RemovalOptions, Sensitivity
@@ -28,20 +30,20 @@ _PREVIEW_SHARE = 0.2
 class Networks(Protocol):
     """What the server needs of a `deshadow.removal.remover.Remover`."""
 
-    def find_shadows(self, pixels: NDArray[np.float32], sensitivity: Sensitivity, /) -> NDArray[np.int32]:
+    def find_shadows(self, pixels: Picture, sensitivity: Sensitivity, /) -> NDArray[np.int32]:
         """(H, W, 3) sRGB in [0, 1] → (H, W): 0 outside shadows, 1, 2, … in each, from the largest."""
 
     def find_unsure(
-        self, pixels: NDArray[np.float32], labels: NDArray[np.int32], sensitivity: Sensitivity, /
+        self, pixels: Picture, labels: NDArray[np.int32], sensitivity: Sensitivity, /
     ) -> tuple[int, ...]:
         """The numbers of those found shadows that may be something else."""
 
-    def select(self, pixels: NDArray[np.float32], mask: None, options: RemovalOptions, /) -> Selection:
+    def select(self, pixels: Picture, mask: None, options: RemovalOptions, /) -> Selection:
         """All shadows that are found, without those that may be something else."""
 
     def relight(
         self,
-        pixels: NDArray[np.float32],
+        pixels: Picture,
         selection: Selection,
         options: RemovalOptions,
         progress: Callable[[Progress], None] | None,
@@ -115,7 +117,7 @@ def _remove(
     task.report("detect", 0.0)
     photo = pictures.decode_photo(job.photo.file("upload"), job.photo.name, max_pixels)
     base = _read_base(job) if job.base else None
-    start = photo.pixels if base is None else base.paste(photo.pixels)
+    start: Picture = photo.picture if base is None else base.paste(photo.pixels)
     selection = _select(networks, job, request, photo, start, task)
     job.left_out = selection.left_out
     result = networks.relight(start, selection, request.options, _make_reporter(job, task, rest))
@@ -126,7 +128,7 @@ def _remove(
         result = RemovalResult(start, nowhere, nowhere)
     weight, changed = result.weight, result.weight > 0
     if base is None:
-        composed = photo.composite(result.pixels, weight)
+        composed = photo.composite(result.relit, weight)
     else:
         changed |= base.expand(photo.height, photo.width)
         composed = photo.composite(result.composite(start), changed.astype(np.float32))
@@ -136,7 +138,7 @@ def _remove(
         task.report("write", 0.98, task.done, task.total)
         job.bytes += write_private(job.file("layer"), Layer.crop(composed.pixels, changed).to_bytes())
         job.bytes += write_private(job.file("picture"), pictures.encode_for_display(composed)[0])
-        job.bytes += write_private(job.file("mask"), pictures.encode_grey(pictures.to_8_bits(weight)))
+        job.bytes += write_private(job.file("mask"), pictures.encode_grey(round_to_8_bits(weight)))
         task.check()
     job.bytes += write_private(job.file("result"), encode_photo(composed))
     task.report("write", 1.0, task.done, task.total)
@@ -162,7 +164,7 @@ def _select(
     job: RemovalJob,
     request: RemovalRequest,
     photo: Photo,
-    start: NDArray[np.float32],
+    start: Picture,
     task: QueuedTask,
 ) -> Selection:
     """What the client selected among the shadows of the uploaded photo; if nothing, those left at the start.
@@ -192,9 +194,10 @@ def _find_labels(
     path = stored.labels(sensitivity)
     if sensitivity in stored.shadows:
         return pictures.decode_grey(path)
-    found = networks.find_shadows(photo.pixels, sensitivity)
+    picture = photo.picture  # it keeps the small copy of the photo that both searches use
+    found = networks.find_shadows(picture, sensitivity)
     task.check()
-    unsure = networks.find_unsure(photo.pixels, found, sensitivity)
+    unsure = networks.find_unsure(picture, found, sensitivity)
     task.check()
     labels = np.where(found <= MAX_SHADOWS, found, 0).astype(np.uint8)
     stored.bytes += write_private(path, pictures.encode_grey(labels))

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from deshadow.image.colour import round_to_8_bits
 from deshadow.photo import Photo, read_photo
-from deshadow.photo.formats import is_heif
 from deshadow.photo.inputs import open_mask
-from deshadow.photo.reading import KNOWN
+from deshadow.photo.reading import read_size
 from deshadow.removal.masks import as_mask
 from deshadow.serve.errors import ApiError
 
@@ -39,7 +39,7 @@ def decode_mask(data: bytes, height: int, width: int, max_pixels: int) -> NDArra
     check_size(data, max_pixels)
     with _api_errors("mask", "The mask"):
         (values,) = open_mask(data, name="The mask")
-        mask = to_8_bits(as_mask(values, height, width))
+        mask = round_to_8_bits(as_mask(values, height, width))
     if not mask.any():
         raise ApiError(422, "mask", "The mask is empty: mark a shadow, or send no mask.")
     return mask
@@ -48,7 +48,7 @@ def decode_mask(data: bytes, height: int, width: int, max_pixels: int) -> NDArra
 def check_size(data: bytes, max_pixels: int) -> None:
     """Raise an error if the header says that the picture has too many pixels. Nothing is decoded."""
     try:
-        width, height = _read_size(data)
+        width, height = read_size(data)
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         width = height = max_pixels
     except Exception:
@@ -56,24 +56,14 @@ def check_size(data: bytes, max_pixels: int) -> None:
     _check_pixels(width * height, max_pixels)
 
 
-def _read_size(data: bytes) -> tuple[int, int]:
-    if is_heif(data):
-        from pillow_heif import open_heif
-
-        width, height = open_heif(io.BytesIO(data)).size
-        return width, height
-    with Image.open(io.BytesIO(data), formats=KNOWN) as picture:
-        return picture.size
-
-
 def encode_for_display(photo: Photo) -> tuple[bytes, str]:
     """A photo in sRGB for the browser and its media type: JPEG, or PNG if it has alpha."""
-    codes = to_8_bits(photo.pixels)
+    codes = round_to_8_bits(photo.pixels)
     out = io.BytesIO()
     if photo.alpha is None:
         Image.fromarray(codes).save(out, "JPEG", quality=95, subsampling=0)
         return out.getvalue(), "image/jpeg"
-    alpha = to_8_bits((photo.alpha / photo.top).astype(np.float32))
+    alpha = round_to_8_bits((photo.alpha / photo.top).astype(np.float32))
     Image.fromarray(np.dstack([codes, alpha])).save(out, "PNG", compress_level=1)
     return out.getvalue(), "image/png"
 
@@ -82,7 +72,7 @@ def encode_preview(pixels: NDArray[np.float32]) -> bytes:
     """(H, W, 3) in [0, 1] → a JPEG of at most `PREVIEW_SIDE` pixels a side."""
     step = -(-max(pixels.shape[:2]) // PREVIEW_SIDE)
     out = io.BytesIO()
-    Image.fromarray(to_8_bits(pixels[::step, ::step])).save(out, "JPEG", quality=85)
+    Image.fromarray(round_to_8_bits(pixels[::step, ::step])).save(out, "JPEG", quality=85)
     return out.getvalue()
 
 
@@ -97,11 +87,6 @@ def decode_grey(path: Path) -> NDArray[np.uint8]:
     """(H, W) of a PNG that `encode_grey` made."""
     with Image.open(path) as picture:
         return np.asarray(picture)
-
-
-def to_8_bits(pixels: NDArray[np.float32]) -> NDArray[np.uint8]:
-    """(…) in [0, 1] → (…) from 0 to 255."""
-    return (np.clip(pixels, 0, 1) * np.float32(255) + np.float32(0.5)).astype(np.uint8)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import json
 import time
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 import torch
@@ -81,4 +82,4 @@ def time_picture(
         began = time.perf_counter()
         remove_shadows(backend, one, steps, 0, anchor=anchor).cpu()
         times.append(time.perf_counter() - began)
-    return sorted(times[1:])[tries // 2]  # the first one warms up
+    return median(times[1:])  # the first one warms up
