@@ -187,9 +187,8 @@ def main() -> None:
 def show(found: Found, clients: int, seconds: float) -> None:
     page = np.array(found.page) * 1000
     early, late = np.array_split(np.array(found.memory) / (1 << 20), 4)[1::2]
-    print(
-        f"{clients} clients for {seconds:.0f} s: {found.results} photos, {found.wrong} of them not their own"
-    )
+    results = f"{found.results} photos, {found.wrong} of them of another client"
+    print(f"{clients} clients for {seconds:.0f} s: {results}")
     print("responses by status:", ", ".join(f"{status}: {n}" for status, n in sorted(found.statuses.items())))
     print(f"from request to photo: median {np.median(found.waits):.1f} s, longest {max(found.waits):.1f} s")
     print(

@@ -206,4 +206,4 @@ def test_without_the_extra_it_says_what_to_install(batch: Command, monkeypatch: 
     monkeypatch.setattr(
         "deshadow.system.extras.find_spec", lambda name: None if name == "ray" else find_spec(name)
     )
-    fails(batch("photos", "-o", "clean"), "pip install 'deshadow[cluster]'")
+    fails(batch("photos", "-o", "clean"), "pip install '.[cluster]'")

@@ -144,8 +144,8 @@ def test_several_photos_end_with_a_summary_and_say_what_each_percentage_is(
     ended = deshadow(tmp_path / "in", *where, "--workers", 1)
     assert ended.code == 2
     first, second, last = ended.out.splitlines()
-    assert "a.png: removed shadows from 25 % of the photo, which changed " in first
-    assert " % of its pixels, in " in first
+    assert "a.png: removed shadows from 25 % of the photo, " in first
+    assert " % of its pixels changed, in " in first
     assert "the mask is empty" in second
     assert last.startswith("3 photos in ")
     assert last.endswith(" s: 1 done, 1 unchanged, 1 failed")

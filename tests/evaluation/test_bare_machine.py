@@ -62,3 +62,12 @@ print(sorted({name.partition(".")[0] for name in sys.modules} - before - {"PIL"}
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "['deshadow']\n"
+
+
+def test_methods_are_compared_by_the_option_of_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_scenes(tmp_path / "set", 1)
+    main([str(tmp_path / "set"), "--compare", "input, gain", "--compare", "lab"])
+    printed = capsys.readouterr().out.splitlines()
+    assert [line.partition(":")[0] for line in printed] == ["input", "gain", "lab"]

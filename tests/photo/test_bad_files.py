@@ -37,8 +37,8 @@ def bomb() -> bytes:
         (bomb(), "million pixels"),
         (saved(Image.new("F", (4, 4)), "TIFF"), "save it as RGB or grey"),
         (deep_tiff(noise(3, 8, 8, dtype=np.uint16), planarconfig="separate"), "interleaved"),
-        (b"\0\0\0\x18ftypheic\0\0\0\0mif1heic", "pip install 'deshadow\\[heif\\]'|damaged|is not a photo"),
-        (b"FUJIFILMCCD-RAW 0201", "pip install 'deshadow\\[raw\\]'|cannot be developed"),
+        (b"\0\0\0\x18ftypheic\0\0\0\0mif1heic", "pip install '.\\[heif\\]'|damaged|is not a photo"),
+        (b"FUJIFILMCCD-RAW 0201", "pip install '.\\[raw\\]'|cannot be developed"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_one_sentence(data: bytes, message: str, tmp_path: Path) -> None:

@@ -284,7 +284,10 @@ def test_without_graphs_and_without_torch_one_sentence_says_what_to_install(tmp_
     save_model(path, random_model(ModelConfig(SMALL, SMALL)))
     done = run_without_torch("open_backend(sys.argv[1])", path)
     assert done.returncode != 0
-    assert "pip install 'deshadow[export]', then deshadow export" in done.stderr.splitlines()[-1]
+    assert (
+        "pip install '.[export]' in the clone of deshadow, then deshadow export"
+        in done.stderr.splitlines()[-1]
+    )
 
 
 def test_without_a_driver_torch_is_not_loaded_to_look_for_a_gpu(exported: Path) -> None:

@@ -87,7 +87,7 @@ def find_shadows(
     else:
         share = 100 * float((labels > 0).mean())
         shadows = "1 shadow" if count == 1 else f"{count} shadows"
-        yield f"{output}: found {shadows} on {share:.0f} % of the photo, without the margin of a removal"
+        yield f"{output}: found {shadows}, {share:.0f} % of the photo"
     if overlay is not None:
         write_output(
             overlay, sheets.encode_image(sheets.draw_overlay(seen.pixels, labels), format_of(overlay))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from deshadow import __version__
 from deshadow.cli.parameters import ChosenRuntime, DetectorWeights, Device, Weights
 from deshadow.runtime.choice import Runtime
+from deshadow.system.extras import install_command
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -80,7 +81,7 @@ def _installed() -> Rows:
     for extra, packages in _EXTRAS.items():
         missing = [name for name, module in packages.items() if find_spec(module) is None]
         there = ", ".join(f"{name} {_version(name)}" for name in packages)
-        yield extra, f"without {', '.join(missing)}: {_hint(extra)}" if missing else there
+        yield extra, f"without {', '.join(missing)}: {install_command(extra)}" if missing else there
 
 
 def _formats() -> Rows:
@@ -91,13 +92,13 @@ def _formats() -> Rows:
     for name, kind in FORMATS.items():
         state = "read and written" + (", 16 bits too" if kind.deep else "")
         if name == "HEIF" and find_spec("pillow_heif") is None:
-            state = f"not read: {_hint('heif')}"
+            state = f"not read: {install_command('heif')}"
         if name in ("AVIF", "WEBP") and not features.check(name.lower()):
             state = "not in this build of Pillow: pip install --upgrade pillow"
         yield name, state
     yield "GIF", "first frame read, written as PNG"
     raw = find_spec("rawpy") is not None
-    yield "camera raw", "read, written as 16-bit TIFF" if raw else f"not read: {_hint('raw')}"
+    yield "camera raw", "read, written as 16-bit TIFF" if raw else f"not read: {install_command('raw')}"
 
 
 def _shipped() -> Rows:
@@ -134,10 +135,6 @@ def _running(weights: str, detector: str, device: str, runtime: Runtime) -> Rows
     yield "cache", _cache()
 
 
-def _hint(extra: str) -> str:
-    return f"pip install 'deshadow[{extra}]'"
-
-
 def _version(package: str) -> str:
     from importlib.metadata import PackageNotFoundError, version
 
@@ -160,7 +157,7 @@ def _check_weights(file: Path) -> str:
 
 def _devices() -> str:
     if find_spec("torch") is None:
-        return f"cpu; a GPU needs torch: {_hint('train')}"
+        return f"cpu; a GPU needs torch: {install_command('train')}"
     import torch
 
     names = [torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count())]

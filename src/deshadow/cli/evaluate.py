@@ -35,7 +35,10 @@ def evaluate(
     split: Split = None,
     mask: Annotated[
         MaskKind,
-        Parameter(help="Masks that methods are given: the set's own, detected, or its own degraded."),
+        Parameter(
+            help="Masks that methods are given. given: the set's; detected: the detector's; the others: the "
+            "set's, degraded."
+        ),
     ] = "given",
     detector: Annotated[
         str, Parameter(help="The detector: shipped weights by name, or a .safetensors file.")
@@ -114,9 +117,8 @@ def evaluate(
             )
         )
         return
-    names = [name.strip() for name in compare.split(",")] if compare else []
     comparison = Comparison(
-        names=names,
+        compare=[compare] if compare else [],
         weights=weights or [],
         results=results or [],
         mode=mode,

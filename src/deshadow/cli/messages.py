@@ -18,13 +18,13 @@ def describe_outcome(outcome: "Outcome") -> str:
         case "skipped":
             return f"{place}: exists already, skipped"
         case "no shadow" if outcome.left_out:
-            return f"{place}: nothing that is surely a shadow, so this is {outcome.photo} unchanged"
+            return f"{place}: no certain shadow found, so this is {outcome.photo} unchanged"
         case "no shadow":
             return f"{place}: no shadow found, so this is {outcome.photo} unchanged"
         case "empty mask":
             return f"{place}: the mask is empty, so this is {outcome.photo} unchanged"
     shadow, changed = (f"{100 * share:.0f} %" for share in (outcome.shadow_share, outcome.touched_share))
-    line = f"{place}: removed shadows from {shadow} of the photo, which changed {changed} of its pixels, "
+    line = f"{place}: removed shadows from {shadow} of the photo, {changed} of its pixels changed, "
     line += f"in {outcome.seconds:.1f} s"
     if outcome.compression_loss:
         kind = format_of(Path(place)) if place != STANDARD_STREAM else outcome.format

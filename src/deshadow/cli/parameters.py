@@ -29,7 +29,13 @@ Weights = Annotated[
 DetectorWeights = Annotated[
     str, Parameter(help="Network that finds shadows: name of shipped weights, or a .safetensors file.")
 ]
-Device = Annotated[str, Parameter(help="auto, cpu, or a device of torch, such as cuda or mps.")]
+Device = Annotated[
+    str,
+    Parameter(
+        help="auto (a GPU of NVIDIA or AMD if torch finds one, else cpu), cpu, or a device of torch, such as "
+        "cuda or mps."
+    ),
+]
 ChosenRuntime = Annotated[
     Runtime,
     Parameter(

@@ -74,7 +74,7 @@ def remove(
         WHOLE_NUMBER,
         Parameter(
             group=FILES,
-            help="Number of photos processed at a time. Each needs memory. Default: 2, but 1 if large.",
+            help="Photos processed at a time. Each needs memory. Default: 2, or 1 for large photos.",
         ),
     ] = None,
     mask: Annotated[

@@ -15,7 +15,8 @@ def tables(
         ),
     ],
     json: Annotated[
-        Path | None, Parameter(help="Write everything that was read to this file, from which it can be read.")
+        Path | None,
+        Parameter(help="Write the merged results to this file, which this command can read again."),
     ] = None,
     output: Annotated[
         Path | None, Parameter(alias="-o", help="Write the tables to this file instead of printing them.")

@@ -38,7 +38,8 @@ def build_methods(comparison: Comparison) -> list[Method]:
         raise ValueError(f"the seed is {comparison.seed}: it must not be negative")
     weights = _name_all(comparison.weights, lambda path: Path(path).stem)
     results = _name_all(comparison.results, lambda folder: Path(folder).resolve().name)
-    names = list(comparison.names) or [*weights, *results] or [DEFAULT_WEIGHTS]
+    names = [name.strip() for given in comparison.compare for name in given.split(",")]
+    names = names or [*weights, *results] or [DEFAULT_WEIGHTS]
     if len(set(names)) < len(names):
         raise ValueError(f"a method is named twice in {', '.join(names)}: give each a name of its own")
     steps = _read_steps(comparison.steps, names)

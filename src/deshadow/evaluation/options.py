@@ -25,8 +25,9 @@ DEFAULT_DETECTOR = "detector"
 class Comparison:
     """Which methods are compared, and how the models among them are sampled."""
 
-    names: Sequence[str] = ()
-    """Names of methods in the order of the table; empty: all weights and results."""
+    compare: Sequence[str] = ()
+    """Names of methods in the order of the table, one or several with commas in each; empty: all weights and
+    results."""
     weights: Sequence[str] = ()
     """NAME=PATH, PATH, or the name of shipped weights."""
     results: Sequence[str] = ()

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from deshadow.runtime.device import choose_device
-from deshadow.system.extras import require
+from deshadow.system.extras import install_command, require
 
 GraphRuntime = Literal["onnxruntime", "openvino"]
 """What runs the ONNX graphs beside a checkpoint, on the processor."""
@@ -39,7 +39,7 @@ def choose_runtime(runtime: Runtime, device: str, path: Path, has_graphs: bool) 
         return "torch", device
     raise ValueError(
         f"torch is not installed, and {path} has no graphs beside it for onnxruntime: "
-        f"pip install 'deshadow[export]', then deshadow export {path}"
+        f"{install_command('export')}, then deshadow export {path}"
     )
 
 

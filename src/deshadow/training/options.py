@@ -56,11 +56,11 @@ class DataOptions:
     occluders: Path | None = None
     """Folder or tar of silhouettes that cast the synthetic shadows. By default drawn shapes."""
     synthetic: float = 0.0
-    """Share of synthetic images, 0 to 1; always 1 without --data."""
+    """Share of synthetic images, 0 to 1; always 1 without real pairs."""
     instances: float = 0.5
     """Share of the synthetic images that hold several shadows, of which one is to be removed."""
     extra: Path | None = None
-    """Folder of more real pairs, such as documents, of which --extra-share of the images are taken."""
+    """Folder of further real pairs, such as documents; --extra-share of the images come from it."""
     extra_share: float = 0.05
     """Share of the images that come from --extra, where it is given."""
     skip_problems: bool = False
@@ -82,13 +82,13 @@ class PhotoOptions:
     masked_share: float = 0.3
     """Share of the images that are such photos, where --masked is given."""
     held_out: int = 60
-    """Number of them that are held out for validation, chosen by the hash of the name."""
+    """Number of --masked photos that are held out for validation, chosen by the hash of the name."""
     lit: Path | None = None
     """Folder or tar of photos without shadows. For a detector."""
     lit_share: float = 0.08
     """Share of the images that are such photos, where --lit is given."""
     lit_held_out: int = 16
-    """Number of them that are held out for validation, chosen by the hash of the name."""
+    """Number of --lit photos that are held out for validation, chosen by the hash of the name."""
 
     def __post_init__(self) -> None:
         check_shares(self, "masked_share", "lit_share")
@@ -296,7 +296,7 @@ class Machine:
     device: str = "auto"
     """auto, cpu, or a device of torch: cuda, mps."""
     compiled: bool | None = None
-    """Compile the error of a picture. By default on a GPU with Triton."""
+    """Compile the loss of a picture (torch.compile). By default on a GPU with Triton."""
     bfloat16: bool | None = None
     """Compute in bfloat16 where that is safe. By default on a GPU."""
     save_every: float = 120.0
