@@ -6,8 +6,9 @@ import torch
 
 from deshadow.diffusion.anchor import Anchor
 from deshadow.diffusion.arrays import FloatArray
+from deshadow.diffusion.choices import Sampler
 from deshadow.diffusion.prediction import diffuse
-from deshadow.diffusion.sampling import Sampler, sample
+from deshadow.diffusion.sampling import sample
 from deshadow.diffusion.schedule import Schedule
 
 SCHEDULE = Schedule()

@@ -7,7 +7,8 @@ import torch
 from diffusers import DDIMScheduler, DPMSolverMultistepScheduler
 
 from deshadow.diffusion.arrays import FloatArray
-from deshadow.diffusion.sampling import Sampler, ddim, dpm_solver, repaint, repaint_times, sample
+from deshadow.diffusion.choices import Sampler
+from deshadow.diffusion.sampling import ddim, dpm_solver, repaint, repaint_times, sample
 from deshadow.diffusion.schedule import Schedule, Spacing
 
 SCHEDULE = Schedule()

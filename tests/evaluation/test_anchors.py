@@ -10,16 +10,15 @@ from random_models import random_model
 from scenes import give, scene, write_scenes
 
 from deshadow.data.pairs.find import find
-from deshadow.diffusion import anchor
+from deshadow.diffusion.choices import AnchorKind, Sampler
 from deshadow.evaluation.build import build_methods
 from deshadow.evaluation.methods import load_input
 from deshadow.evaluation.models import Sampling, make_batch_remover, make_network_remover
-from deshadow.evaluation.options import AnchorKind, Comparison, Outputs
+from deshadow.evaluation.options import Comparison, Outputs
 from deshadow.evaluation.run import run
 from deshadow.image.morphology import dilate
 from deshadow.image.resize import bicubic, nearest
 from deshadow.nn.config import ModelConfig, UNetShape
-from deshadow.removal.options import Sampler
 from deshadow.runtime.checkpoint import save_model
 from deshadow.runtime.torch_backend import TorchBackend
 
@@ -102,7 +101,3 @@ def test_the_record_and_the_table_say_how_it_was_sampled(tmp_path: Path) -> None
 def test_what_cannot_be_sampled_is_refused(options: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         build_methods(Comparison(device="cpu", **options))  # type: ignore[arg-type]
-
-
-def test_the_anchors_of_the_command_are_those_of_the_sampler() -> None:
-    assert get_args(AnchorKind) == get_args(anchor.AnchorKind)

@@ -6,8 +6,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from deshadow.cli.parameters import ChosenRuntime, Folder, Split
-from deshadow.evaluation.options import DEFAULT_DETECTOR, AnchorKind, EvaluationMode, LatentKind, MaskKind
-from deshadow.removal.options import Sampler
+from deshadow.diffusion.choices import AnchorKind, Sampler
+from deshadow.evaluation.options import DEFAULT_DETECTOR, EvaluationMode, LatentKind, MaskKind
 
 
 def evaluate(

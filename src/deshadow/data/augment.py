@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
+from deshadow.data.grids import sample_grid, turn
 from deshadow.data.rng import Draws
 from deshadow.image.colour import linear_to_srgb, round_to_8_bits, srgb_to_linear
 
@@ -108,21 +108,11 @@ def crop_grid(draws: Draws, chosen: Augmentation, height: int, width: int, size:
     centre_y = height / 2 + (draws.uniform("crop/y", 1) - 0.5) * (height - span_y)
     line = (torch.arange(size, device=draws.index.device) + 0.5) / size - 0.5
     across, down = line[None, None, :], line[None, :, None]
-    quarter = draws.integers("crop/turn", 1, 1, high=4 if chosen.turn else 1)
-    mirror = torch.where(draws.chance("flip", 1, 1, of=0.5 if chosen.flip else 0.0), -1.0, 1.0)
-    sign = torch.where(quarter >= 2, -1.0, 1.0)
-    odd = quarter % 2 == 1
-    u = torch.where(odd, -down, across) * sign * mirror
-    v = torch.where(odd, across, down) * sign
+    quarters = draws.integers("crop/turn", 1, 1, high=4 if chosen.turn else 1)
+    u, v = turn(across, down, quarters, draws.chance("flip", 1, 1, of=0.5 if chosen.flip else 0.0))
     x = (centre_x[..., None] + u * span_x[..., None]) * (2 / width) - 1
     y = (centre_y[..., None] + v * span_y[..., None]) * (2 / height) - 1
     return torch.stack([x, y], -1)
-
-
-def sample_grid(picture: Tensor, grid: Tensor, samples: int) -> Tensor:
-    """Sample (B, C, H, W) at `grid`, averaging `samples`² of them to a pixel."""
-    fine = F.grid_sample(picture, grid, padding_mode="border", align_corners=False)
-    return F.avg_pool2d(fine, samples) if samples > 1 else fine
 
 
 def draw_gains(draws: Draws, chosen: Augmentation) -> Tensor:

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from deshadow.data.augment import Augmentation, draw_gains
+from deshadow.data.grids import pixel_centres, turn
 from deshadow.data.rng import Draws
 from deshadow.image.colour import linear_to_srgb, luminance, srgb_to_linear
 
@@ -52,26 +52,16 @@ def view_grid(draws: Draws, height: int, width: int, size: int, chosen: View = D
         room = (1 - share).clamp(min=0)
         spans.append(share)
         centres.append((2 * draws.uniform(f"view/{axis}", 1) - 1) * room)
-    line = (torch.arange(size, device=draws.index.device) + 0.5) * (2 / size) - 1
+    line = pixel_centres(size, draws.index.device)
     across, down = line[None, None, :], line[None, :, None]
-    quarter = draws.integers("view/quarter", 1, 1, high=3) + 1
-    quarter = torch.where(draws.chance("view/turned", 1, 1, of=chosen.turned), quarter, 0)
-    mirror = torch.where(draws.chance("view/mirror", 1, 1, of=0.5), -1.0, 1.0)
-    sign = torch.where(quarter >= 2, -1.0, 1.0)
-    odd = quarter % 2 == 1
-    u = torch.where(odd, -down, across) * sign * mirror
-    v = torch.where(odd, across, down) * sign
+    quarters = draws.integers("view/quarter", 1, 1, high=3) + 1
+    quarters = torch.where(draws.chance("view/turned", 1, 1, of=chosen.turned), quarters, 0)
+    u, v = turn(across, down, quarters, draws.chance("view/mirror", 1, 1, of=0.5))
     x, y = (
         centre[..., None] + part * span[..., None]
         for centre, part, span in zip(centres, (u, v), spans, strict=True)
     )
     return torch.stack([x, y], -1)
-
-
-def sample_view(picture: Tensor, grid: Tensor, samples: int) -> Tensor:
-    """Sample (B, C, H, W) floats at `grid`, averaging `samples`² of them to a pixel."""
-    fine = F.grid_sample(picture, grid, padding_mode="reflection", align_corners=False)
-    return F.avg_pool2d(fine, samples) if samples > 1 else fine
 
 
 def vary_light(picture: Tensor, draws: Draws, chosen: View = DEFAULT_VIEW) -> Tensor:

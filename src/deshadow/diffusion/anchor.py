@@ -2,14 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, Literal
+from typing import Generic
 
 from deshadow.diffusion.arrays import Array
+from deshadow.diffusion.choices import AnchorKind
 from deshadow.diffusion.prediction import diffuse
-
-AnchorKind = Literal["none", "lit", "mean"]
-"""none: the photo only conditions the denoiser, as in the paper. lit: the lit pixels are kept.
-mean: only their mean colour is kept."""
 
 
 @dataclass(frozen=True)

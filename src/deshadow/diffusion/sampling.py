@@ -7,17 +7,16 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, get_args
 
 from deshadow.diffusion.anchor import Anchor
 from deshadow.diffusion.arrays import Array, normal_like
+from deshadow.diffusion.choices import Sampler
 from deshadow.diffusion.prediction import diffuse, noise_from
 from deshadow.diffusion.schedule import Schedule, Spacing
 
 if TYPE_CHECKING:
     from deshadow.diffusion.arrays import Rng
-
-Sampler = Literal["ddim", "dpm"]
 
 
 def sample(

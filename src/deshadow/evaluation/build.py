@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from deshadow.diffusion.choices import AnchorKind
 from deshadow.evaluation.methods import BASELINES, Method, make_baseline, make_results_method
 from deshadow.evaluation.models import (
     Latents,
@@ -11,7 +12,7 @@ from deshadow.evaluation.models import (
     make_network_remover,
     make_photo_remover,
 )
-from deshadow.evaluation.options import DEFAULT_WEIGHTS, AnchorKind, Comparison, LatentKind
+from deshadow.evaluation.options import DEFAULT_WEIGHTS, Comparison, LatentKind
 from deshadow.nn.config import ModelConfig, Sees
 from deshadow.nn.layout import Cost, model_cost
 from deshadow.runtime.checkpoint import locate, read_config

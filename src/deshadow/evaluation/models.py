@@ -13,13 +13,14 @@ from deshadow.data.pairs.sample import Sample
 from deshadow.diffusion import sampling as samplers
 from deshadow.diffusion.anchor import Anchor
 from deshadow.diffusion.arrays import Array, FloatArray, generator_like, pad_to_multiple, to_numpy
+from deshadow.diffusion.choices import AnchorKind, Sampler
 from deshadow.diffusion.prediction import diffuse
 from deshadow.evaluation.methods import BATCH, Input, Pixels, Remove, RemoveBatch, name_of
-from deshadow.evaluation.options import AnchorKind, LatentKind
+from deshadow.evaluation.options import LatentKind
 from deshadow.image.colour import round_to_8_bits
 from deshadow.image.morphology import dilate, dilation_radius
 from deshadow.image.resize import PROTOCOL_SIDE, bicubic, nearest
-from deshadow.removal.options import RemovalOptions, Sampler
+from deshadow.removal.options import RemovalOptions
 from deshadow.removal.remover import Remover
 from deshadow.runtime.backend import Backend, condition
 from deshadow.system.progress import track

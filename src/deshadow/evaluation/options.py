@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from deshadow.removal.options import Sampler
+from deshadow.diffusion.choices import AnchorKind, Sampler
 from deshadow.runtime.choice import Runtime
 
 EvaluationMode = Literal["network", "quick", "removal"]
@@ -14,8 +14,6 @@ MaskKind = Literal["given", "detected", "dilated", "eroded", "boxed"]
 """The set's own masks, detected ones, or its own degraded: by 8 pixels at 256 × 256, or to their box."""
 LatentKind = Literal["own", "other", "mean", "zero"]
 """The latent that guides the denoiser: the picture's own, that of another scene, the set's mean, or zero."""
-AnchorKind = Literal["none", "lit", "mean"]
-"""What sampling keeps of the lit part of the photo: as in `diffusion.anchor`, which would import numpy."""
 
 DEFAULT_WEIGHTS = "light"
 DEFAULT_DETECTOR = "detector"

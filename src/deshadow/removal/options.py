@@ -11,15 +11,15 @@ from numbers import Integral, Real
 from operator import index
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from deshadow.diffusion.choices import Sampler
+
 Mode = Literal["quick", "removal"]
-Sampler = Literal["ddim", "dpm"]
-"""The samplers of `diffusion.sampling`, which would import numpy."""
 Sensitivity = Literal["low", "normal", "high"]
-Face = Literal["cli", "http", "page", "library"]
+Interface = Literal["cli", "http", "page", "library"]
 """Where an option can be set: the command line, the HTTP API, the page in the browser, the library."""
 
-_EVERYWHERE: tuple[Face, ...] = ("cli", "http", "page", "library")
-_SAMPLING: tuple[Face, ...] = ("cli", "http", "library")
+_EVERYWHERE: tuple[Interface, ...] = ("cli", "http", "page", "library")
+_SAMPLING: tuple[Interface, ...] = ("cli", "http", "library")
 """Where the options of sampling show. The page has no controls for them: with the shipped weights another
 seed changes nothing that one sees, and more steps take longer and raise the error (docs/how-it-works.md)."""
 
@@ -44,16 +44,16 @@ class Option:
     default: Any
     help: str
     """One or two sentences."""
-    faces: tuple[Face, ...]
+    interfaces: tuple[Interface, ...]
     range: Range | None = None
     """Of a number."""
     choices: tuple[str, ...] = ()
     """Of a `Literal`."""
 
 
-def _about(help: str, *faces: Face, range: Range | None = None) -> dict[str, Any]:  # noqa: A002
-    """What `list_options` tells about a field of `RemovalOptions`; without faces, the option shows on all."""
-    return {"help": help, "faces": faces or _EVERYWHERE, "range": range}
+def _about(help: str, *interfaces: Interface, range: Range | None = None) -> dict[str, Any]:  # noqa: A002
+    """What `list_options` tells about a field of `RemovalOptions`; by default all interfaces."""
+    return {"help": help, "interfaces": interfaces or _EVERYWHERE, "range": range}
 
 
 @dataclass(frozen=True)
@@ -151,8 +151,8 @@ class RemovalOptions:
 
 
 @cache
-def list_options(face: Face | None = None) -> tuple[Option, ...]:
-    """The options that one face shows, or all of them, in the order in which they are declared."""
+def list_options(interface: Interface | None = None) -> tuple[Option, ...]:
+    """The options that one interface shows, or all of them, in the order in which they are declared."""
     types = get_type_hints(RemovalOptions)
     options = (
         Option(
@@ -160,13 +160,13 @@ def list_options(face: Face | None = None) -> tuple[Option, ...]:
             type=types[declared.name],
             default=declared.default,
             help=declared.metadata["help"],
-            faces=declared.metadata["faces"],
+            interfaces=declared.metadata["interfaces"],
             range=declared.metadata["range"],
             choices=get_args(types[declared.name]) if get_origin(types[declared.name]) is Literal else (),
         )
         for declared in fields(RemovalOptions)
     )
-    return tuple(option for option in options if face is None or face in option.faces)
+    return tuple(option for option in options if interface is None or interface in option.interfaces)
 
 
 def parse_options(given: Mapping[str, Any]) -> RemovalOptions:

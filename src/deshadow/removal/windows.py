@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from deshadow.diffusion.arrays import FloatArray
-from deshadow.diffusion.sampling import Sampler, sample
+from deshadow.diffusion.choices import Sampler
+from deshadow.diffusion.sampling import sample
 from deshadow.image.filters import approximate_gaussian_blur
 from deshadow.image.strips import Field
 from deshadow.removal.parts import raised_cosine

@@ -20,7 +20,7 @@ _LAST_STEPS = 1.5
 TaskState = Literal["queued", "running", "done", "failed", "cancelled"]
 
 
-class CancelledError(Exception):
+class TaskCancelledError(Exception):
     """Raised inside a task to end it."""
 
 
@@ -64,9 +64,9 @@ class QueuedTask:
         self.version += 1
 
     def check(self) -> None:
-        """Raise CancelledError if the task was cancelled."""
+        """Raise TaskCancelledError if the task was cancelled."""
         if self.cancelled.is_set():
-            raise CancelledError
+            raise TaskCancelledError
 
     def elapsed(self) -> float:
         """Seconds that the task has run."""
@@ -199,7 +199,7 @@ def _run(task: QueuedTask) -> None:
         task.run(task)
     except ApiError as error:
         task.end("failed", error)
-    except CancelledError:
+    except TaskCancelledError:
         task.end("cancelled")
     except Exception:
         if task.cancelled.is_set():  # its files may have been deleted while it ran

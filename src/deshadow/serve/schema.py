@@ -248,7 +248,7 @@ class HealthOut(BaseModel):
 
 def describe_option(option: Option) -> ChoiceOut | RangeOut:
     """An option as `/api/settings` shows it."""
-    page = "page" in option.faces
+    page = "page" in option.interfaces
     if option.range is None:
         return ChoiceOut(help=option.help, page=page, default=option.default, choices=list(option.choices))
     return RangeOut(

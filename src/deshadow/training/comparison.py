@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 
 from deshadow.data.augment import Pairs
-from deshadow.diffusion.anchor import AnchorKind
+from deshadow.diffusion.choices import AnchorKind
 from deshadow.nn.config import ModelConfig
 from deshadow.nn.layout import Cost, model_cost
 from deshadow.runtime import checkpoint

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from deshadow.data.grids import sample_grid
 from deshadow.data.photos import SplitPhotos, load_lit_photos, load_masked_photos
 from deshadow.data.rng import Draws
 from deshadow.data.synth.dark_surfaces import add_dark_surface
@@ -14,7 +15,7 @@ from deshadow.data.synth.distractors import distract
 from deshadow.data.synth.grounds import lay_grounds
 from deshadow.data.synth.recipe import SHADOW_RECIPES
 from deshadow.data.synth.triplets import cast_shadows
-from deshadow.data.views import sample_view, vary_light, view_grid
+from deshadow.data.views import vary_light, view_grid
 from deshadow.image.colour import linear_to_srgb, srgb_to_linear
 from deshadow.training.batches import GOLDEN, SILVER, Source, open_source
 from deshadow.training.options import TrainingOptions
@@ -130,7 +131,8 @@ class Views:
         height, width = labelled.picture.shape[-2:]
         samples = -(-max(height, width) // size)  # enough samples in a pixel to avoid aliasing
         grid = view_grid(self.draws(numbers), height, width, size * samples)
-        views = (sample_view(torch.cat(labelled, 1).float(), grid, samples) * (1 / 255)).clamp(0, 1)
+        seen = sample_grid(torch.cat(labelled, 1).float(), grid, samples, beyond="reflection")
+        views = (seen * (1 / 255)).clamp(0, 1)
         # In order: three channels of the picture, one of the shadow, three of the clean side.
         return Labelled(views[:, :3], views[:, 3:4], views[:, 4:])
 

@@ -14,7 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from deshadow.diffusion.anchor import Anchor, AnchorKind
+from deshadow.diffusion.anchor import Anchor
+from deshadow.diffusion.choices import AnchorKind
 from deshadow.diffusion.prediction import diffuse, noise_from, picture_from
 from deshadow.nn.lfg import LFGDiffusion, standardise
 from deshadow.runtime import checkpoint

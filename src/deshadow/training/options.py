@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from deshadow.diffusion.anchor import AnchorKind
+from deshadow.diffusion.choices import AnchorKind
 from deshadow.diffusion.prediction import PREDICTIONS, Kind
 from deshadow.nn.config import (
     Config,

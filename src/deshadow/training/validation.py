@@ -9,7 +9,8 @@ from torch import Tensor
 
 from deshadow.data.augment import Pairs
 from deshadow.data.rng import Draws
-from deshadow.diffusion.anchor import Anchor, AnchorKind
+from deshadow.diffusion.anchor import Anchor
+from deshadow.diffusion.choices import AnchorKind
 from deshadow.diffusion.sampling import repaint, sample
 from deshadow.image.colour import srgb_to_lab
 from deshadow.metrics.scores import gradient_energy, lab_sums, psnr

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from deshadow.data.grids import pixel_centres
 from deshadow.data.rng import Draws
 from deshadow.data.synth.occluders import Occluders
 from deshadow.data.synth.penumbra import binomial, soften
@@ -82,7 +83,7 @@ def place_silhouette(
     span = least * (most / least) ** draws.uniform(f"{name}/size", 1, 1)
     angle = draws.uniform(f"{name}/angle", 1, 1, low=-3.1416, high=3.1416)
     angle = torch.where(draws.chance(f"{name}/upright", 1, 1, of=0.4), 0.0, angle)
-    line = [(torch.arange(side, device=bank.device) + 0.5) * (2 / side) - 1 for side in (width, height)]
+    line = [pixel_centres(side, bank.device) for side in (width, height)]
     x = line[0][None, None, :] - draws.uniform(f"{name}/x", 1, 1, low=-0.9, high=0.9)
     y = line[1][None, :, None] - draws.uniform(f"{name}/y", 1, 1, low=-0.9, high=0.9)
     cos, sin = torch.cos(angle) / span, torch.sin(angle) / span
@@ -98,7 +99,7 @@ def fill_surface(draws: Draws, name: str, light: Tensor, textures: Tensor, chose
     height, width = light.shape[-2:]
     texture = textures[draws.integers(f"{name}/texture", high=len(textures))].float() * (1 / 255)
     zoom = draws.uniform(f"{name}/zoom", 1, 1, low=0.2, high=1.0)
-    line = [(torch.arange(side, device=light.device) + 0.5) * (2 / side) - 1 for side in (width, height)]
+    line = [pixel_centres(side, light.device) for side in (width, height)]
     x, y = line[0][None, None, :] * zoom, line[1][None, :, None] * zoom
     grid = torch.stack([x.expand(-1, height, -1), y.expand(-1, -1, width)], -1)
     other = srgb_to_linear(F.grid_sample(texture, grid, padding_mode="reflection", align_corners=False))

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from deshadow.data.grids import pixel_centres
 from deshadow.data.rng import Draws
 from deshadow.image.colour import round_to_8_bits
 
@@ -34,7 +35,7 @@ def show_surface(draws: Draws, name: str, backgrounds: Tensor, chosen: Ground) -
     """(B, 3, H, W) in [0, 1]: a background from some distance; beyond its border it is mirrored."""
     picture = backgrounds[draws.integers(name, high=len(backgrounds))].float() * (1 / 255)
     height, width = picture.shape[-2:]
-    line = [(torch.arange(side, device=picture.device) + 0.5) * (2 / side) - 1 for side in (width, height)]
+    line = [pixel_centres(side, picture.device) for side in (width, height)]
     place = draws.uniform(f"{name}/distance", 1, 1, 1)
     found, passed = picture, chosen.distances[0]
     for times, chance in enumerate(chosen.distances[1:], 1):
@@ -56,9 +57,7 @@ def cut_frame(draws: Draws, name: str, frame: tuple[int, ...]) -> Tensor:
     # Most edges of buildings are upright or level.
     level = draws.chance(f"{name}/level", 1, 1, 1, of=0.6)
     angle = torch.where(level, (angle / 1.5708).round() * 1.5708, angle)
-    x, y = (
-        (torch.arange(side, device=draws.index.device) + 0.5) * (2 / side) - 1 for side in (width, height)
-    )
+    x, y = (pixel_centres(side, draws.index.device) for side in (width, height))
     reach = draws.uniform(f"{name}/reach", 1, 1, 1, low=-0.1, high=0.9)
     distance = reach - x[None, None, None, :] * torch.cos(angle) - y[None, None, :, None] * torch.sin(angle)
     return (distance * (min(height, width) / 2) + 0.5).clamp(0, 1)

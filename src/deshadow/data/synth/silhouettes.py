@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from deshadow.data.grids import pixel_centres
 from deshadow.data.rng import Draws
 
 # All drawers work in [-1, 1]², y down, and return coverage (B, H, W) in [0, 1] from signed distances.
@@ -10,7 +11,7 @@ from deshadow.data.rng import Draws
 
 def plane(size: int, device: torch.device) -> tuple[Tensor, Tensor]:
     """Coordinates x (1, W) and y (H, 1) of pixel centres in [-1, 1]."""
-    line = (torch.arange(size, device=device) + 0.5) * (2 / size) - 1
+    line = pixel_centres(size, device)
     return line[None, :], line[:, None]
 
 

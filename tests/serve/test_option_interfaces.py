@@ -21,13 +21,13 @@ def describe(option: Option) -> dict[str, Any]:
 
 
 def test_there_are_options_for_each_face() -> None:
-    for face in ("http", "page"):
-        assert len(list_options(face)) > 3  # otherwise the tests below compare nothing
+    for interface in ("http", "page"):
+        assert len(list_options(interface)) > 3  # otherwise the tests below compare nothing
     assert set(list_options("page")) <= set(list_options("http"))  # the page sends what it shows
 
 
 def test_what_hardly_changes_a_photo_is_not_on_the_page_but_can_still_be_sent() -> None:
-    page, http = ({option.name for option in list_options(face)} for face in ("page", "http"))
+    page, http = ({option.name for option in list_options(interface)} for interface in ("page", "http"))
     assert not page & {"steps", "seed", "sampler"}
     assert {"steps", "seed", "sampler"} <= http
 
@@ -57,7 +57,7 @@ def test_the_settings_show_each_option_as_declared(page_server: Served) -> None:
     for option in list_options("http"):
         assert settings[option.name] == {
             "help": option.help,
-            "page": "page" in option.faces,
+            "page": "page" in option.interfaces,
             **describe(option),
         }
 
