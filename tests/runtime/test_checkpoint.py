@@ -63,6 +63,21 @@ def test_compression_never_overwrites_what_it_reads(path: Path) -> None:
     assert path.read_bytes() == before
 
 
+def test_several_checkpoints_are_averaged_if_their_networks_are_the_same(tmp_path: Path) -> None:
+    models = [random_model(find_preset("tiny"), seed=seed) for seed in (1, 2)]
+    first, second, light = (tmp_path / f"{name}.safetensors" for name in ("first", "second", "light"))
+    for path, model in zip((first, second), models, strict=True):
+        checkpoint.save_model(path, model)
+    small = checkpoint.compress(first, tmp_path / "small.safetensors")
+    mean = checkpoint.load_remover(checkpoint.compress(small, tmp_path / "mean.safetensors", second))
+    for name, tensor in mean.state_dict().items():
+        expected = sum(model.state_dict()[name] for model in models) / 2
+        torch.testing.assert_close(tensor, expected, rtol=0, atol=0.02 * float(expected.abs().max()))
+    checkpoint.save_model(light, random_model(replace(find_preset("tiny"), fusion="map")))
+    with pytest.raises(ValueError, match=r"light\.safetensors"):
+        checkpoint.compress(first, tmp_path / "mixed.safetensors", light)
+
+
 def test_half_precision_is_the_default_and_loads_as_float32(tmp_path: Path) -> None:
     path, model = tmp_path / "half.safetensors", random_model(CONFIG)
     checkpoint.save_model(path, model)

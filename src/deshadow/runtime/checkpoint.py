@@ -63,15 +63,22 @@ def save_model(
     write_checkpoint(path, model.config, tensors, notes)
 
 
-def compress(path_or_name: str | Path, output: Path) -> Path:
-    """Write a copy of a checkpoint with weights of 8 bits."""
-    path = locate(path_or_name)
-    if output.resolve() == path.resolve():
+def compress(path_or_name: str | Path, output: Path, *others: str | Path) -> Path:
+    """Write a copy of a checkpoint, or the mean of several of one configuration, with weights of 8 bits."""
+    paths = [locate(each) for each in (path_or_name, *others)]
+    if output.resolve() in [path.resolve() for path in paths]:
         raise ValueError(f"{output} is the checkpoint itself: name another file")
     if output.suffix != SUFFIX:
         raise ValueError(f"{output} must end in {SUFFIX}")
-    found = read_checkpoint(path)
-    write_checkpoint(output, found.config, quantise(found.tensors), found.notes)
+    first, *rest = (read_checkpoint(path) for path in paths)
+    for path, found in zip(paths[1:], rest, strict=True):
+        _expect(path, found.config, first.config)
+    if not rest:
+        write_checkpoint(output, first.config, quantise(first.tensors), first.notes)
+        return output
+    sets = [dequantise(found.tensors) for found in (first, *rest)]
+    means = {name: np.mean([each[name].astype(np.float32) for each in sets], axis=0) for name in sets[0]}
+    write_checkpoint(output, first.config, quantise(means))
     return output
 
 
