@@ -130,7 +130,7 @@ def test_table_tells_derived_masks_and_unknown_figures(tmp_path: Path) -> None:
 def test_plot_needs_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_set(tmp_path / "set")
     monkeypatch.setattr("deshadow.system.extras.find_spec", lambda name: None)
-    with pytest.raises(ValueError, match=r"deshadow\[train\]"):
+    with pytest.raises(ValueError, match=r"'\.\[train\]'"):
         look.look(tmp_path / "set", tmp_path / "sheet.png", dark_rate=tmp_path / "plot.png")
 
 

@@ -96,7 +96,7 @@ ONE, OTHER = np.s_[100:220, 100:220], np.s_[100:220, 228:300]
 def remover(monkeypatch: pytest.MonkeyPatch) -> Remover:
     """The one that the library and the command line use as well."""
     remover = Remover(Oracle(lighten(LEFT)), find_darker)  # type: ignore[arg-type]
-    monkeypatch.setattr(removers, "_shipped", lambda: remover)
+    monkeypatch.setattr(removers, "_SHIPPED", remover)
     monkeypatch.setattr(removers, "Remover", lambda *_, **__: remover)
     return remover
 

@@ -148,9 +148,9 @@ def test_a_package_that_is_not_installed_is_named(exported: Path, monkeypatch: p
     block: Callable[[str], None] = lambda name: None  # noqa: E731
     monkeypatch.setattr(extras, "find_spec", block)
     monkeypatch.setattr(choice, "find_spec", block)
-    with pytest.raises(ValueError, match=r"needs openvino: pip install 'deshadow\[openvino\]'"):
+    with pytest.raises(ValueError, match=r"needs openvino: pip install '\.\[openvino\]'"):
         open_backend(exported, runtime="openvino")
-    with pytest.raises(ValueError, match=r"needs torch: pip install 'deshadow\[train\]'"):
+    with pytest.raises(ValueError, match=r"needs torch: pip install '\.\[train\]'"):
         open_backend(exported, runtime="torch")
 
 
