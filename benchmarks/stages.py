@@ -66,7 +66,7 @@ def run_once(stages: Stages, path: Path) -> None:
         "telling shadows apart", lambda: label_shadows(found, THRESHOLD, CORE[options.sensitivity])
     )
     unsure = stages.time(
-        "look for certainty", lambda: find_unsure(detector, picture, labels, options.sensitivity)
+        "certainty check", lambda: find_unsure(detector, picture, labels, options.sensitivity)
     )
     selection = select(labels, unsure=unsure)
     weight = stages.time("weight", lambda: reach.weigh(selection, options.dilate, options.feather))
