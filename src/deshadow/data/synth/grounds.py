@@ -39,7 +39,8 @@ def show_surface(draws: Draws, name: str, backgrounds: Tensor, chosen: Ground) -
     place = draws.uniform(f"{name}/distance", 1, 1, 1)
     found, passed = picture, chosen.distances[0]
     for times, chance in enumerate(chosen.distances[1:], 1):
-        reduced, scale = F.avg_pool2d(picture, 2**times), 2**times
+        scale = 2**times
+        reduced = F.avg_pool2d(picture, scale)
         x, y = (draws.uniform(f"{name}/{axis}", 1, 1, low=-scale, high=scale) for axis in "xy")
         across = (x + scale * line[0][None, None, :]).expand(-1, height, -1)
         down = (y + scale * line[1][None, :, None]).expand(-1, -1, width)
