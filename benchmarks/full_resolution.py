@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from PIL import Image
 from stitched_photos import LAYOUTS, StitchedPhoto, stitch_photos
 
-from deshadow.diffusion.sampling import sample
 from deshadow.image.colour import round_to_8_bits, srgb_to_lab
 from deshadow.image.filters import resize
 from deshadow.image.sheets import Card, draw_sheet
@@ -33,7 +32,7 @@ from deshadow.removal.options import RemovalOptions
 from deshadow.removal.reach import weigh
 from deshadow.removal.remover import Remover
 from deshadow.removal.selection import Selection
-from deshadow.runtime.backend import condition
+from deshadow.runtime.backend import sample_picture
 from deshadow.system.memory import release_freed_memory
 
 Codes = NDArray[np.uint8]
@@ -98,7 +97,7 @@ def enlarge_network_result(remover: Remover, pixels: NDArray[np.float32], select
     options, backend = RemovalOptions(), remover.backend
     _, picture, mask = make_network_input(pixels, selection, options.dilate)
     noise = np.random.default_rng(options.seed).standard_normal(picture.shape).astype(np.float32)
-    found = sample(condition(backend, picture, mask), noise, backend.config.schedule, steps=options.steps)
+    found = sample_picture(backend, picture, mask, noise, steps=options.steps)
     small = (found[0].transpose(1, 2, 0) + 1) / 2
     weight = weigh(selection, options.dilate, options.feather)
     large: Codes = round_to_8_bits(composite(pixels, resize(small, *weight.shape), weight))

@@ -169,6 +169,17 @@ def test_a_perfect_denoiser_ends_at_the_picture(sampler: Sampler) -> None:
         torch.testing.assert_close(end, picture)
 
 
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_the_last_step_ends_at_the_last_estimate(sampler: Sampler) -> None:
+    estimates: list[torch.Tensor] = []
+
+    def denoise(noisy: torch.Tensor, t: int) -> torch.Tensor:
+        estimates.append(fake(noisy, t))
+        return estimates[-1]
+
+    assert torch.equal(sample(denoise, noise(), SCHEDULE, steps=3, sampler=sampler), estimates[2])
+
+
 def test_ancestral_noise_comes_from_the_generator_alone() -> None:
     def run(seed: int) -> FloatArray:
         rng = np.random.default_rng(seed)

@@ -94,10 +94,27 @@ def test_the_embedding_scales_and_shifts_the_normalised_features() -> None:
     torch.nn.init.dirac_(block.conv2.weight)
     x, vector = torch.randn(2, 8, 6, 6), torch.randn(2, 4)
     assert block.modulate is not None
-    scale, shift = block.modulate(F.silu(vector)).chunk(2, dim=1)
+    scale, shift = block.modulate(vector).chunk(2, dim=1)
     h = torch.nn.GroupNorm.forward(block.norm2, block.conv1(block.norm1(x)))
     expected = x + F.silu(h * (1 + scale[:, :, None, None]) + shift[:, :, None, None])
     torch.testing.assert_close(block(x, vector), expected)
+
+
+def test_all_blocks_are_modulated_by_the_silu_of_timestep_and_noise() -> None:
+    model = random_model(ModelConfig(SMALL, SMALL, "none", "vector"))
+    noisy, t, picture, mask = inputs(model.config)
+    assert isinstance(model.fusion, NoiseVector)
+    embedding = model.time(timestep_embedding(t, SMALL.base))
+    expected = F.silu(embedding + model.fusion(noisy))
+    blocks = [part for part in model.denoiser.modules() if isinstance(part, Residual)]
+    seen = []
+    for block in blocks:
+        assert block.modulate is not None
+        block.modulate.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+    model(noisy, t, picture, mask)
+    assert len(seen) == len(blocks) > 2
+    for vector in seen:
+        torch.testing.assert_close(vector, expected)
 
 
 def test_the_noise_vector_pools_over_all_patches() -> None:

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -13,10 +14,11 @@ from random_models import FLAT, SMALL, random_model, random_pair
 from without_torch import WITHOUT_TORCH
 
 from deshadow.diffusion.arrays import pad_to_multiple
+from deshadow.diffusion.choices import Sampler
 from deshadow.diffusion.sampling import sample
 from deshadow.nn.config import Fusion, Guidance, ModelConfig, Sees, find_preset
 from deshadow.nn.lfg import LFGDiffusion
-from deshadow.runtime.backend import condition
+from deshadow.runtime.backend import condition, sample_picture
 from deshadow.runtime.checkpoint import compress, load_remover, save_model
 from deshadow.runtime.export import export
 from deshadow.runtime.onnx_backend import OnnxBackend
@@ -210,6 +212,41 @@ def test_bad_arrays_are_explained(
         condition(backend, picture, mask)(noisy, 10)
     with pytest.raises(ValueError, match=message):
         condition(backend, torch.from_numpy(picture), torch.from_numpy(mask))(torch.from_numpy(noisy), 10)
+
+
+def test_finite_numbers_whose_sum_is_not_are_accepted() -> None:
+    backend = TorchBackend(random_model(find_preset("tiny")))
+    huge = torch.from_numpy(PICTURE).sign() * 3e38
+    assert not huge.abs().sum().isfinite()
+    condition(backend, huge.abs(), torch.from_numpy(MASK))
+
+
+@pytest.mark.parametrize("sampler", ["ddim", "dpm"])
+def test_sampling_on_the_device_gives_the_picture_of_sampling_in_numpy(
+    backends: tuple[OnnxBackend, TorchBackend], sampler: Sampler
+) -> None:
+    picture, mask, noisy = random_pair(20, 30, batch=2)
+    for backend in backends:
+        schedule = backend.config.schedule
+        step_by_step = sample(condition(backend, picture, mask), noisy, schedule, steps=3, sampler=sampler)
+        at_once = sample_picture(backend, picture, mask, noisy, steps=3, sampler=sampler)
+        assert isinstance(at_once, np.ndarray)
+        assert at_once.dtype == np.float32
+        np.testing.assert_allclose(at_once, step_by_step, atol=1e-4)
+
+
+def test_sampling_copies_nothing_between_its_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    backend = TorchBackend(random_model(ModelConfig(FLAT, FLAT, predicts="relighting")))
+    picture, mask, noisy = random_pair(16, 16)
+    kinds = []
+
+    def predict(noisy: Any, *given: Any) -> Any:
+        kinds.append({type(each) for each in (noisy, *given[1:])})
+        return TorchBackend.predict(backend, noisy, *given)
+
+    monkeypatch.setattr(backend, "predict", predict)
+    sample_picture(backend, picture, mask, noisy, steps=3)
+    assert kinds == [{torch.Tensor}] * 3
 
 
 def copied(exported: Path, folder: Path) -> Path:

@@ -180,7 +180,10 @@ def _runtime(network: "Backend | Detector") -> str:
 
     if isinstance(network, OnnxBackend | OnnxDetector):
         return f"{network.runtime} in {network.precision} on {network.device}"
-    return f"torch in float32 on {network.device}"
+    from deshadow.runtime.torch_backend import TorchBackend, TorchDetector
+
+    assert isinstance(network, TorchBackend | TorchDetector)
+    return f"torch in {network.precision} on {network.device}"
 
 
 def _pace(one_pass: Callable[[], object]) -> str:

@@ -69,6 +69,9 @@ def ddim(
         raise ValueError("eta above 0 needs random noise: pass a generator as rng")
     for t, s in pairwise(times):
         clean = denoise(noisy, t)
+        if s == 0:  # nothing of the noise remains
+            yield clean
+            return
         a_t, s_t = schedule.level(t)
         a_s, s_s = schedule.level(s)
         sigma = eta * (s_s / s_t) * math.sqrt(1.0 - (a_t / a_s) ** 2)

@@ -17,7 +17,7 @@ class Modulation(NamedTuple):
     """What modulates every block; None where the network has no such input."""
 
     vector: Tensor | None = None
-    """(B, E): timestep and noise."""
+    """(B, E): timestep and noise, after a SiLU that all blocks share."""
     maps: tuple[Tensor, ...] | None = None
     """(B, C, h, w) per level: the noise picture pooled to it (Eq. 14)."""
 
@@ -57,7 +57,7 @@ class Residual(nn.Module):
         modulation = None
         if self.modulate is not None:
             assert vector is not None
-            modulation = self.modulate(F.silu(vector))
+            modulation = self.modulate(vector)
         h = self.norm2(h, modulation, offset)
         if self.dropout is not None:
             h = self.dropout(h)

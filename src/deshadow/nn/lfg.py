@@ -61,7 +61,7 @@ class LFGDiffusion(nn.Module):
         given = {"picture": picture, "mask": mask}
         conditions = [noisy, *(given[name] for name in self.config.seen_channels), guidance]
         inputs = torch.cat([each for each in conditions if each is not None], dim=1)
-        output: Tensor = self.denoiser(inputs, Modulation(vector, maps))
+        output: Tensor = self.denoiser(inputs, Modulation(F.silu(vector), maps))
         return output
 
 

@@ -8,7 +8,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from deshadow.diffusion.sampling import sample
 from deshadow.image.filters import fit_within
 from deshadow.image.strips import Field, Picture, for_each_strip
 from deshadow.removal import reach, windows
@@ -20,7 +19,7 @@ from deshadow.removal.parts import Part, add_change, split
 from deshadow.removal.reach import NETWORK_SIDE
 from deshadow.removal.relighting import Relighting, apply_strength, downscale
 from deshadow.removal.selection import Selection
-from deshadow.runtime.backend import Backend, condition
+from deshadow.runtime.backend import Backend, sample_picture
 
 Stage = Literal["detect", "quick", "windows"]
 
@@ -99,8 +98,7 @@ def _fit_light(
     place = crop_around(mask[0, 0] > 0, math.ceil(options.feather * reach.measure_scale(height, width)))
     noise = np.random.default_rng(options.seed).standard_normal(picture.shape).astype(np.float32)
     picture, mask, noise = (np.ascontiguousarray(each[:, :, *place]) for each in (picture, mask, noise))
-    denoise, sampler = condition(backend, picture, mask), options.sampler
-    found = sample(denoise, noise, backend.config.schedule, steps=options.steps, sampler=sampler)
+    found = sample_picture(backend, picture, mask, noise, steps=options.steps, sampler=options.sampler)
     clean = shadow.copy()
     clean[place] = ((found[0].transpose(1, 2, 0) + 1) / 2).clip(0, 1)
     relighting = Relighting.fit(shadow, clean, small_weight, pixels)

@@ -7,11 +7,10 @@ import numpy as np
 
 from deshadow.diffusion.arrays import FloatArray
 from deshadow.diffusion.choices import Sampler
-from deshadow.diffusion.sampling import sample
 from deshadow.image.filters import approximate_gaussian_blur
 from deshadow.image.strips import Field
 from deshadow.removal.parts import raised_cosine
-from deshadow.runtime.backend import Backend, condition
+from deshadow.runtime.backend import Backend, sample_picture
 
 WINDOW_SIDE = 384
 """Side of a window. Larger ones overlap less, but the cost of attention grows faster than their area."""
@@ -85,9 +84,9 @@ def refine(
     for window in windows:
         place = window.place
         picture, light = (_to_batch(field[place] * 2 - 1) for field in (shadow, quick))
-        denoise = condition(backend, picture, np.ascontiguousarray(mask[place])[None, None])
+        inside = np.ascontiguousarray(mask[place])[None, None]
         noisy: FloatArray = a * light + s * _to_batch(noise[place])  # Eq. 2
-        clean = sample(denoise, noisy, schedule, steps=steps, sampler=sampler, start=start)
+        clean = sample_picture(backend, picture, inside, noisy, steps=steps, sampler=sampler, start=start)
         share = raised_cosine(window.top, window.height, shadow.shape[0])[:, None]
         share = share * raised_cosine(window.left, window.width, shadow.shape[1])
         total[place] += share[..., None] * ((clean[0].transpose(1, 2, 0) + 1) / 2).clip(0, 1)

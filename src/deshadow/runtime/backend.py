@@ -7,8 +7,9 @@ that a sampler needs to know.
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from deshadow.diffusion.arrays import Array, check_pair, pad_to_multiple
+from deshadow.diffusion.arrays import Array, check_pair, like, pad_to_multiple
 from deshadow.diffusion.prediction import picture_from
+from deshadow.diffusion.sampling import sample
 from deshadow.nn.config import DetectorConfig, ModelConfig
 
 
@@ -84,3 +85,13 @@ def condition(
         return picture_from(config.predicts, cut, noisy, picture, a, s)
 
     return denoise
+
+
+def sample_picture(backend: Backend, picture: Array, mask: Array, noisy: Array, **options: Any) -> Array:
+    """The clean picture that `sample` ends with, from a picture, its mask and y_t as `condition` takes them.
+
+    Everything is moved to the backend's device at the beginning and back at the end, so that no step waits
+    for a copy. `options` are those of `sample`.
+    """
+    given, hole, start = (backend.to_device(each) for each in (picture, mask, noisy))
+    return like(noisy, sample(condition(backend, given, hole), start, backend.config.schedule, **options))

@@ -49,7 +49,7 @@ def measure_collapse(
         TRUTH: measure_dependence(lambda chunk: lambda *_: clean_of(chunk), schedule, pairs, steps, seed)
     }
     for title, model in models.items():
-        backend = TorchBackend(model, device)
+        backend = TorchBackend(model, device, "float32")
 
         def conditioned(chunk: Pairs, backend: TorchBackend = backend) -> Denoise:
             picture = chunk.picture.float() / 127.5 - 1

@@ -80,7 +80,7 @@ def run_row(row: TrainingOptions, open_data: OpenData, left: float) -> bool:
     parameters = sum(parameter.numel() for parameter in model.parameters())
     alive = row.network.model.guidance == "latent"
     steps, anchor = row.validation.val_steps, row.validation.val_anchor
-    backend = TorchBackend(model, str(source.device))
+    backend = TorchBackend(model, str(source.device), "float32")
     write_record(
         row.out,
         {

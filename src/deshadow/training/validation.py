@@ -74,7 +74,7 @@ def open_unrecorded(model: LFGDiffusion, pairs: Pairs) -> TorchBackend:
 
     A validation calls the networks a few times; to record them for that takes longer than the calls.
     """
-    backend = TorchBackend(deepcopy(model), str(pairs.picture.device))
+    backend = TorchBackend(deepcopy(model), str(pairs.picture.device), "float32")
     backend.encoder, backend.denoiser = backend.model.encode, backend.model
     return backend
 
