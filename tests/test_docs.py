@@ -24,6 +24,7 @@ from deshadow.cli.example import EXAMPLES
 from deshadow.training.ablation import parse_ablation
 from deshadow.training.distill import parse_distillation
 from deshadow.training.options import parse_training
+from deshadow.training.rows import TABLES
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -218,6 +219,25 @@ def test_links_and_pictures_are_there(page: str) -> None:
             headings = re.findall(r"(?m)^#+ (.+)$", BLOCK.sub("", path.read_text()))
             slugs = [re.sub(r"[^\w\- ]", "", each.lower()).strip().replace(" ", "-") for each in headings]
             assert anchor in slugs, target
+
+
+def test_the_figures_of_the_ablations_are_those_of_their_records() -> None:
+    lines = (ROOT / "docs/ablations.md").read_text().splitlines()
+    records = json.loads((ROOT / "docs/tables.json").read_text())["rows"]
+    titles = {name: title for rows in TABLES.values() for name, title in rows.items()}
+    for name, record in records.items():
+        parts = [record["regions"][region] for region in ("shadow", "non_shadow", "all")]
+        figures = [
+            *(f"{part['lab_mae']:.2f}" for part in parts),
+            *(f"{parts[k]['psnr']:.2f}" for k in (0, 2)),
+        ]
+        figures += [f"{parts[2]['ssim']:.3f}", f"{record['sharpness']:.2f}"]
+        if record.get("latent_worth"):
+            figures += [f"{record['latent_worth']:+.2f}", f"{record['latent_common']:.2f}"]
+        if record.get("latent_gap"):
+            figures += [f"{record['latent_gap']:.2f}", f"{record['latent_gap_shadow']:.2f}"]
+        row = f"| {titles[name]} | {' | '.join(figures)} |"
+        assert any(line.startswith(row) for line in lines), row
 
 
 def test_pictures_are_small_and_the_repository_too() -> None:

@@ -115,7 +115,7 @@ def row_cells(title: str, found: Mapping[str, Any] | None) -> list[str]:
         title,
         *cells(found),
         *(cell(found.get(name), 1 if name == "minutes" else 0) for name in RUN_COLUMNS),
-        *(cell(found.get(name)) for name in LATENT_COLUMNS.values()),
+        *(cell(found.get(name) or None) for name in LATENT_COLUMNS.values()),  # 0: there is no such figure
     ]
 
 
