@@ -13,7 +13,7 @@ if DEVICE == "cpu":
     os.environ["TRITON_INTERPRET"] = "1"  # before Triton is imported
 pytest.importorskip("triton", reason="Triton comes with torch's builds for GPUs")
 
-from deshadow.nn import blocks, fused  # noqa: E402
+from deshadow.nn import blocks, fused, fused_inference  # noqa: E402
 
 
 def same(found: Tensor, expected: Tensor) -> None:
@@ -49,9 +49,23 @@ def test_norm(shape: tuple[int, int, int, int, int], modulated: bool, offset: bo
     expected = F.silu(expected) if activation else expected
     found = fused.norm(x, weight, bias, modulation, moved, groups, 1e-5, activation)
     same(found, expected)
+    with torch.no_grad():
+        assert fused_inference.fits(x, groups) == (c >= 4 * groups)
+        at_once = fused.norm(x, weight, bias, modulation, moved, groups, 1e-5, activation)
+        same(at_once, expected.detach())
+        assert at_once.is_contiguous(memory_format=torch.channels_last)
     same_gradients(
         found, expected, x, weight, bias, *(each for each in (modulation, moved) if each is not None)
     )
+
+
+def test_the_norm_at_once_is_for_small_groups_without_gradients() -> None:
+    small, large, thin = (torch.zeros(1, c, side, side) for c, side in ((32, 32), (32, 128), (8, 32)))
+    assert not fused_inference.fits(small, 4)
+    with torch.no_grad():
+        assert fused_inference.fits(small, 4)
+        assert not fused_inference.fits(large, 4)
+        assert not fused_inference.fits(thin, 4)
 
 
 def test_total() -> None:

@@ -1,5 +1,6 @@
 """Functions of numpy and torch arrays alike, so that one implementation serves both."""
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -106,7 +107,7 @@ def _is_finite(array: Array) -> bool:
     if isinstance(array, np.ndarray):
         return bool(np.isfinite(array).all())
     # On a GPU a sum is one kernel instead of many; if it is finite, so are its terms.
-    return bool(array.sum().isfinite()) or bool(array.isfinite().all())
+    return math.isfinite(array.sum().item()) or bool(array.isfinite().all())
 
 
 def pad_to_multiple(array: Array, multiple: int) -> Array:

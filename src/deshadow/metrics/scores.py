@@ -106,8 +106,8 @@ def psnr(squared_error: float, values: int) -> float:
 
 def lab_sums(difference: Array, region: Array, channels: int = -1) -> tuple[float, float]:
     """LAB difference with its channels on the axis `channels`, bool mask without it → (Σ|Δ|, ΣΔ²) in it."""
-    absolute, squared = abs(difference).sum(channels), (difference**2).sum(channels)
-    return float(absolute[region].sum()), float(squared[region].sum())
+    chosen = (difference if channels == -1 else difference.movedim(channels, -1))[region]
+    return float(abs(chosen).sum()), float((chosen * chosen).sum())
 
 
 def gradient_energy(result: Array, truth: Array, inside: Array) -> Energy:

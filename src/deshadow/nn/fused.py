@@ -11,6 +11,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from deshadow.nn.fused_inference import fits, norm_at_once
 from deshadow.nn.fused_moves import double, halve, join
 from deshadow.nn.tiling import tile, tiling_of
 
@@ -27,8 +28,10 @@ def norm(
     eps: float,
     activation: bool,
 ) -> Tensor:
-    """`blocks.Norm`, by three small kernels forward and three backward."""
+    """`blocks.Norm`, by three kernels each way; without a gradient by a single one, where it fits."""
     with torch.cuda.device_of(x):
+        if fits(x, groups):
+            return norm_at_once(x, weight, bias, modulation, offset, groups, eps, activation)
         found: Tensor = FusedNorm.apply(x, weight, bias, modulation, offset, groups, eps, activation)
     return found
 
