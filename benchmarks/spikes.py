@@ -4,9 +4,9 @@ python benchmarks/spikes.py SRD [--split val] [--weights light] [--count 60]
 
 A network whose group norms remove the level of a picture can pass it on by one very large feature at one
 spot. For each block this prints the largest feature over the root mean square of all, as the median over
-pictures. Then, for the spot of the largest feature of the last block: how far the result is from the truth
-within 5 pixels, less how far it is at 12 to 24 pixels, in levels of 255 (the median and the largest over
-pictures); and in how many pictures the spot lies in the shadow.
+pictures. Then, for the spot of the largest feature of the last block: by how much brighter or darker than the
+truth the result is within 5 pixels, less the same at 12 to 24 pixels, in levels of 255 (the median and the
+largest over pictures, without sign); and in how many pictures the spot lies in the shadow.
 """
 
 import argparse
@@ -73,8 +73,9 @@ def watch(blocks: dict[str, nn.Module]) -> dict[str, Tensor]:
 def find_spot(features: Tensor) -> tuple[int, int]:
     """(1, C, h, w) → row and column of the largest feature, in pixels of the picture."""
     largest = features[0].abs().amax(0)
-    place, scale = int(largest.argmax()), SIDE // largest.shape[1]
-    return tuple(scale * each + scale // 2 for each in divmod(place, largest.shape[1]))  # type: ignore[return-value]
+    row, column = divmod(int(largest.argmax()), largest.shape[1])
+    scale = SIDE // largest.shape[1]
+    return scale * row + scale // 2, scale * column + scale // 2
 
 
 def measure_excess(error: Tensor, row: int, column: int) -> float:

@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ from deshadow.cli.example import EXAMPLES
 from deshadow.training.ablation import parse_ablation
 from deshadow.training.distill import parse_distillation
 from deshadow.training.options import parse_training
-from deshadow.training.rows import TABLES
+from deshadow.training.rows import INPUT, TABLES
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -222,22 +223,43 @@ def test_links_and_pictures_are_there(page: str) -> None:
 
 
 def test_the_figures_of_the_ablations_are_those_of_their_records() -> None:
-    lines = (ROOT / "docs/ablations.md").read_text().splitlines()
     records = json.loads((ROOT / "docs/tables.json").read_text())["rows"]
-    titles = {name: title for rows in TABLES.values() for name, title in rows.items()}
-    for name, record in records.items():
-        parts = [record["regions"][region] for region in ("shadow", "non_shadow", "all")]
-        figures = [
-            *(f"{part['lab_mae']:.2f}" for part in parts),
-            *(f"{parts[k]['psnr']:.2f}" for k in (0, 2)),
-        ]
-        figures += [f"{parts[2]['ssim']:.3f}", f"{record['sharpness']:.2f}"]
-        if record.get("latent_worth"):
-            figures += [f"{record['latent_worth']:+.2f}", f"{record['latent_common']:.2f}"]
-        if record.get("latent_gap"):
-            figures += [f"{record['latent_gap']:.2f}", f"{record['latent_gap_shadow']:.2f}"]
-        row = f"| {titles[name]} | {' | '.join(figures)} |"
-        assert any(line.startswith(row) for line in lines), row
+    trained = records.keys() - {INPUT}
+    expected = [["the shadow picture itself", *list_figures(records[INPUT])]]
+    for rows in TABLES.values():
+        expected += [[title, *list_figures(records[name])] for name, title in rows.items() if name in trained]
+    assert sorted(read_rows((ROOT / "docs/ablations.md").read_text())) == sorted(expected)
+
+
+def test_the_model_card_has_the_figures_of_the_ablations() -> None:
+    records = json.loads((ROOT / "docs/tables.json").read_text())["rows"]
+    card = (ROOT / "docs/model-card.md").read_text()
+    section = card[card.index("### The paper's ablations") : card.index("## Where it fails")]
+    expected = []
+    for names in (
+        *(["none", "none-seed2"], ["colour"], ["coarse"], ["no-invariant"], ["no-stage-one"]),
+        *(["latent", "latent-seed2"], ["no-fusion"], ["lagged"]),
+    ):
+        cells = (", ".join(each) for each in zip(*(list_figures(records[n]) for n in names), strict=True))
+        shadow, outside, everywhere, _, psnr, ssim, _, worth, *_ = cells
+        expected.append([shadow, outside, everywhere, f"{psnr} dB", ssim, worth.strip(", ")])
+    assert [cells for _, *cells in read_rows(section)] == expected
+
+
+def read_rows(text: str) -> list[list[str]]:
+    """The cells of all lines of tables that hold an error."""
+    rows = [line for line in text.splitlines() if re.search(r"\| \d+\.\d\d\b", line)]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in rows]
+
+
+def list_figures(record: dict[str, Any]) -> list[str]:
+    """The cells of a row of an ablation in the docs; empty where there is no figure."""
+    shadow, outside, everywhere = (record["regions"][name] for name in ("shadow", "non_shadow", "all"))
+    figures = [f"{each['lab_mae']:.2f}" for each in (shadow, outside, everywhere)]
+    figures += [f"{shadow['psnr']:.2f}", f"{everywhere['psnr']:.2f}", f"{everywhere['ssim']:.3f}"]
+    digits = {"latent_worth": "+.2f", "latent_common": ".2f", "latent_gap": ".2f", "latent_gap_shadow": ".2f"}
+    latent = [format(record[name], each) if record.get(name) else "" for name, each in digits.items()]
+    return [*figures, f"{record['sharpness']:.2f}", *latent]
 
 
 def test_pictures_are_small_and_the_repository_too() -> None:

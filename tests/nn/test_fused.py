@@ -68,6 +68,21 @@ def test_the_norm_at_once_is_for_small_groups_without_gradients() -> None:
         assert not fused_inference.fits(thin, 4)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_without_a_gradient_small_groups_are_normalised_at_once(
+    dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch.manual_seed(0)
+    x = torch.randn(2, 32, 8, 8, device=DEVICE).to(dtype)
+    given = values(32), values(32), None, values(32), 4, 1e-5, True
+    expected = fused.norm(x, *given).detach()
+    monkeypatch.setattr(fused.FusedNorm, "apply", lambda *_: pytest.fail("three kernels"))
+    with torch.no_grad():
+        found = fused.norm(x, *given)
+    assert found.dtype == dtype
+    torch.testing.assert_close(found, expected, rtol=2e-2, atol=2e-2)
+
+
 def test_total() -> None:
     torch.manual_seed(0)
     x, h, bias = values(2, 12, 5, 6), values(2, 12, 5, 6), values(12)

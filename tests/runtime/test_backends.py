@@ -212,6 +212,8 @@ def test_bad_arrays_are_explained(
         condition(backend, picture, mask)(noisy, 10)
     with pytest.raises(ValueError, match=message):
         condition(backend, torch.from_numpy(picture), torch.from_numpy(mask))(torch.from_numpy(noisy), 10)
+    with pytest.raises(ValueError, match=message):
+        sample_picture(backend, picture, mask, noisy, steps=1)
 
 
 def test_finite_numbers_whose_sum_is_not_are_accepted() -> None:

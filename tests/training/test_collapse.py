@@ -12,6 +12,7 @@ from deshadow.cli.app import main
 from deshadow.data.augment import Pairs
 from deshadow.nn.config import find_preset
 from deshadow.nn.lfg import LFGDiffusion
+from deshadow.runtime import torch_backend
 from deshadow.runtime.checkpoint import save_model
 from deshadow.training.collapse import TRUTH, measure_collapse
 
@@ -41,6 +42,13 @@ def test_a_model_that_ignores_y_t_is_told_from_one_that_heeds_it(weights: dict[s
     assert [t for t, _ in models["deaf"]["dependence"]] == [1000, 750, 500, 250]
     assert all(moved == 0 for _, moved in models["deaf"]["dependence"])
     assert all(moved > 1 for _, moved in models["keen"]["dependence"])
+
+
+def test_models_are_measured_in_float32(weights: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    # The differences that are measured are smaller than what bfloat16 leaves.
+    expected = measure_collapse(weights, pairs(), steps=2)
+    monkeypatch.setattr(torch_backend, "choose_precision", lambda *_: "bfloat16")
+    assert measure_collapse(weights, pairs(), steps=2) == expected
 
 
 def test_points_lead_from_noise_to_the_mean_of_the_picture(weights: dict[str, str]) -> None:

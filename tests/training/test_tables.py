@@ -38,6 +38,13 @@ def write_distilled(folder: Path) -> None:
     (folder / "distilled.json").write_text(json.dumps(found | {"between": figures(1.25)["regions"]}))
 
 
+def test_a_gap_of_nothing_is_no_figure_but_a_worth_of_nothing_is(tmp_path: Path) -> None:
+    path = write_row(tmp_path, "no-invariant", 8.5)
+    latent = {"latent_worth": 0.0, "latent_common": 0.25, "latent_gap": 0.0, "latent_gap_shadow": 0.0}
+    path.write_text(json.dumps(json.loads(path.read_text()) | latent))
+    assert "| 0.00 | 0.25 | – | – |" in format_tables(read_results([tmp_path]))
+
+
 def run(*arguments: str) -> None:
     app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
 

@@ -67,7 +67,7 @@ def _fetch(tensor: "torch.Tensor") -> "torch.Tensor":
         return tensor.cpu()
     import torch
 
-    pinned = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+    pinned = torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu", pin_memory=True)
     pinned.copy_(tensor)
     return pinned.clone()  # so that no result keeps pinned memory, which cannot be swapped
 

@@ -106,7 +106,10 @@ def psnr(squared_error: float, values: int) -> float:
 
 def lab_sums(difference: Array, region: Array, channels: int = -1) -> tuple[float, float]:
     """LAB difference with its channels on the axis `channels`, bool mask without it → (Σ|Δ|, ΣΔ²) in it."""
-    chosen = (difference if channels == -1 else difference.movedim(channels, -1))[region]
+    if channels != -1:
+        is_numpy = isinstance(difference, np.ndarray)
+        difference = np.moveaxis(difference, channels, -1) if is_numpy else difference.moveaxis(channels, -1)
+    chosen = difference[region]
     return float(abs(chosen).sum()), float((chosen * chosen).sum())
 
 

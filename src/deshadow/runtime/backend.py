@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from deshadow.diffusion.arrays import Array, check_pair, like, pad_to_multiple
+from deshadow.diffusion.choices import Sampler
 from deshadow.diffusion.prediction import picture_from
 from deshadow.diffusion.sampling import sample
 from deshadow.nn.config import DetectorConfig, ModelConfig
@@ -87,11 +88,21 @@ def condition(
     return denoise
 
 
-def sample_picture(backend: Backend, picture: Array, mask: Array, noisy: Array, **options: Any) -> Array:
+def sample_picture(
+    backend: Backend,
+    picture: Array,
+    mask: Array,
+    noisy: Array,
+    *,
+    steps: int,
+    sampler: Sampler = "ddim",
+    start: int | None = None,
+) -> Array:
     """The clean picture that `sample` ends with, from a picture, its mask and y_t as `condition` takes them.
 
     Everything is moved to the backend's device at the beginning and back at the end, so that no step waits
-    for a copy. `options` are those of `sample`.
+    for a copy.
     """
-    given, hole, start = (backend.to_device(each) for each in (picture, mask, noisy))
-    return like(noisy, sample(condition(backend, given, hole), start, backend.config.schedule, **options))
+    given, hole, first = (backend.to_device(each) for each in (picture, mask, noisy))
+    denoise, schedule = condition(backend, given, hole), backend.config.schedule
+    return like(noisy, sample(denoise, first, schedule, steps=steps, sampler=sampler, start=start))

@@ -80,10 +80,10 @@ class TorchDetector:
 def choose_precision(config: ModelConfig, device: str) -> Precision:
     """bfloat16 on a GPU of NVIDIA or AMD that computes in it, else float32.
 
-    A model that predicts noise stays in float32: at high noise levels its error is divided by √ᾱ_t, which is
-    0.006 at the last timestep, so that the last digits of bfloat16 would show.
+    A model whose output is divided by √ᾱ_t, as one that predicts noise, stays in float32: √ᾱ_T is 0.006, so
+    that the last digits of bfloat16 would show.
     """
-    narrow = device.startswith("cuda") and config.predicts != "noise"
+    narrow = device.startswith("cuda") and not config.prediction.clips
     return "bfloat16" if narrow and torch.cuda.is_bf16_supported(including_emulation=False) else "float32"
 
 
@@ -106,6 +106,6 @@ def _move(model: nn.Module, device: str) -> str:
 def _to_tensor(array: FloatArray | Tensor, device: str) -> Tensor:
     tensor = torch.as_tensor(array, dtype=torch.float32)
     if device.startswith("cuda") and not tensor.is_cuda:  # from pinned memory a GPU copies much faster
-        pinned = torch.empty(tensor.shape, pin_memory=True).copy_(tensor)
-        tensor = pinned.to(device, non_blocking=True)
-    return tensor.to(device).contiguous(memory_format=torch.channels_last)
+        tensor = torch.empty_like(tensor, pin_memory=True).copy_(tensor).to(device, non_blocking=True)
+    tensor = tensor.to(device)
+    return tensor.contiguous(memory_format=torch.channels_last) if tensor.ndim == 4 else tensor

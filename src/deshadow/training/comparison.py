@@ -47,7 +47,7 @@ def compare(
     results = {}
     for name, contender in (("teacher", teacher), ("student", student)):
         model = checkpoint.load_remover(contender.weights)
-        backend = TorchBackend(model, str(device))
+        backend = TorchBackend(model, str(device), "float32")
         results[name] = remove_shadows(backend, pairs, contender.steps, seed, anchor=anchor)
         found[name] = {
             "weights": Path(contender.weights).name,

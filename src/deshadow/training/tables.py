@@ -115,8 +115,14 @@ def row_cells(title: str, found: Mapping[str, Any] | None) -> list[str]:
         title,
         *cells(found),
         *(cell(found.get(name), 1 if name == "minutes" else 0) for name in RUN_COLUMNS),
-        *(cell(found.get(name) or None) for name in LATENT_COLUMNS.values()),  # 0: there is no such figure
+        *(cell(known(name, found)) for name in LATENT_COLUMNS.values()),
     ]
+
+
+def known(name: str, found: Mapping[str, Any]) -> float | None:
+    """A figure of the latent; a gap of 0 stands for none, since there was no E* to compare with."""
+    value: float | None = found.get(name)
+    return None if name.startswith("latent_gap") and value == 0 else value
 
 
 def describe_code(rows: Mapping[str, Record]) -> str:
