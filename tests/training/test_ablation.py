@@ -17,12 +17,13 @@ from deshadow.runtime import checkpoint
 from deshadow.training import ablation as module
 from deshadow.training import row as one_row
 from deshadow.training.ablation import Ablation, ablate, parse_ablation
-from deshadow.training.arguments import flatten
+from deshadow.training.arguments import change, flatten
 from deshadow.training.batches import Source
 from deshadow.training.digest import digest_code
 from deshadow.training.journal import read_log
 from deshadow.training.loop import train
-from deshadow.training.options import TrainingOptions, parse_training
+from deshadow.training.options import Length, TrainingOptions, parse_training
+from deshadow.training.row import begin_row, check_begun
 from deshadow.training.rows import ROWS, TABLES
 from deshadow.training.state import STATE, WEIGHTS
 from deshadow.training.transplant import transplant
@@ -335,6 +336,17 @@ def test_compressed_weights_are_taken_over_with_their_scales(tmp_path: Path) -> 
     )
     for name, tensor in whole.items():
         np.testing.assert_allclose(new[name], tensor, atol=0.01 * np.abs(tensor).max(), err_msg=name)
+
+
+def test_options_that_are_newer_than_a_row_had_their_defaults(tmp_path: Path) -> None:
+    row = Ablation(out=tmp_path, length=Length(images=8)).row("latent")
+    begin_row(row)
+    path = row.out / "options.json"
+    begun = json.loads(path.read_text())
+    path.write_text(json.dumps({name: value for name, value in begun.items() if name != "spikes"}))
+    check_begun(row)
+    with pytest.raises(ValueError, match=r"latent was started with spikes 0\.0, not 0\.5"):
+        check_begun(change(row, {"spikes": 0.5}))
 
 
 def test_a_row_is_not_gone_on_with_under_other_options(data: Path, whole: Path) -> None:

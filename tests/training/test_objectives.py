@@ -7,9 +7,12 @@ from random_models import SMALL, random_model
 from deshadow.diffusion.prediction import diffuse
 from deshadow.image.colour import srgb_to_lab
 from deshadow.nn.config import Fusion, LatentRange, ModelConfig
+from deshadow.nn.layout import lay_out_unet
 from deshadow.nn.lfg import invariant_colour
+from deshadow.training import spikes
 from deshadow.training.objectives import Batch, Criterion, detail_strength
 from deshadow.training.options import InvariantTarget, Objective
+from deshadow.training.spikes import SpikeLoss
 
 CONFIG = ModelConfig(SMALL, SMALL, predicts="noise")
 
@@ -105,6 +108,41 @@ def test_a_pattern_common_to_all_latents_is_an_error_of_stage_one() -> None:
     torch.testing.assert_close(with_it.total, plain.total + expected)
     alike = images._replace(clean=images.clean[:1].expand(2, -1, -1, -1))
     assert Criterion(model, Objective("l2", distinct=0.5)).pretraining_loss(alike).encoder > 0.49
+
+
+def test_a_spike_is_what_exceeds_twenty_times_the_root_mean_square() -> None:
+    features = torch.ones(2, 4, 64, 64)
+    assert SpikeLoss()(features) == 0
+    features[1, 2, 3, 4] = 5000.0
+    features.requires_grad_()
+    loss = SpikeLoss()(features)
+    size = (features[1].square().mean()).sqrt()
+    torch.testing.assert_close(loss, (5000 / (20 * size)).log() / 2)
+    (gradient,) = torch.autograd.grad(loss, features)
+    assert gradient[1, 2, 3, 4] > 0
+    assert not gradient[0].any()
+    nothing = torch.zeros(2, 4, 8, 8, requires_grad=True)
+    assert not torch.autograd.grad(SpikeLoss()(nothing), nothing)[0].any()
+
+
+def test_spikes_of_the_finest_blocks_are_an_error_in_both_stages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spikes, "SPIKE", 0.5)  # so that many features of a random network are spikes
+    model, images = random_model(CONFIG), batch()
+    layout = lay_out_unet(SMALL)
+    finest = sum(block.level == 0 for block in (*layout.down, *layout.middle, *layout.up))
+    for stage in ("joint_loss", "pretraining_loss"):
+        plain, with_it = (
+            getattr(Criterion(model, Objective("l2", invariant=0, spikes=weight)), stage)(images)
+            for weight in (0.0, 0.25)
+        )
+        seen: list[torch.Tensor] = []
+        criterion = Criterion(model, Objective("l2", invariant=0, spikes=0.25))
+        criterion.spike_loss.register_forward_hook(lambda _, given, found, seen=seen: seen.append(found))
+        getattr(criterion, stage)(images)
+        assert len(seen) == finest
+        torch.testing.assert_close(with_it.total, plain.total + 0.25 * torch.stack(seen).sum())
+        assert with_it.total > plain.total + 0.01
+    assert not any(module._forward_hooks for module in model.modules())
 
 
 def test_stage_one_does_not_depend_on_the_shadow_picture() -> None:

@@ -105,6 +105,7 @@ def test_the_recipe_paper_is_the_paper_to_the_letter() -> None:
         "detail": 0.0,
         "emphasis": 0.0,
         "final": 0.0,
+        "spikes": 0.0,
         "pretrain": 0.5,
         "blind": False,
         "distinct": 0.0,

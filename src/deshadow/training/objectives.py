@@ -10,6 +10,7 @@ from deshadow.diffusion.prediction import clean_from, diffuse, target
 from deshadow.image.colour import srgb_to_lab
 from deshadow.nn.lfg import Encoder, LFGDiffusion, invariant_colour
 from deshadow.training.options import LossNorm, Objective, PictureLoss
+from deshadow.training.spikes import SpikeLoss, watch_finest_blocks
 
 LAB_RANGE = 50.0
 """The difference in LAB that weighs as much as 1 in [-1, 1]: half of the range of L."""
@@ -50,7 +51,7 @@ class Criterion(nn.Module):
         """`frozen` is E*; it is needed where the objective's invariant target is `frozen`."""
         super().__init__()
         self.model, self.objective, self.frozen = model, objective, frozen
-        self.picture_error = PictureError(objective)
+        self.picture_error, self.spike_loss = PictureError(objective), SpikeLoss()
         schedule = model.config.schedule
         signal = torch.from_numpy(schedule.alpha_bar).sqrt()
         weights = schedule.p2_weights() if objective.weighting == "p2" else schedule.p2_weights(gamma=0)
@@ -84,7 +85,7 @@ class Criterion(nn.Module):
         return Losses(denoiser + encoder, denoiser, encoder)
 
     def simple_loss(self, batch: Batch, picture: Tensor, guidance: Tensor | None) -> Tensor:
-        """Eq. 7, with the weights of appendix B, for whatever the network predicts."""
+        """Eq. 7 with the weights of appendix B, for whatever the network predicts, and the loss on spikes."""
         kind = self.model.config.predicts
         if guidance is not None and self.model.config.guidance != "latent":
             # An estimator learns its own target alone; the denoiser would make a latent of its output.
@@ -93,15 +94,18 @@ class Criterion(nn.Module):
             table[batch.t].view(-1, 1, 1, 1) for table in (self.signal, self.spread, self.weights)
         )
         noisy = diffuse(batch.clean, batch.noise, a, s)
-        output = self.model(noisy, batch.t, picture, batch.mask, guidance).float()
+        with watch_finest_blocks(self.model.denoiser, wanted=self.objective.spikes > 0) as features:
+            output = self.model(noisy, batch.t, picture, batch.mask, guidance).float()
         if self.model.config.prediction.loss_on_output:
             error = apply_norm(
                 output - target(kind, batch.clean, batch.noise, picture, a, s), self.objective.norm
             )
         else:
             error = self.picture_error(clean_from(kind, output, noisy, picture, a, s), batch.clean)
-        weighted: Tensor = weights * error * (1 + self.objective.emphasis * batch.mask)
-        return weighted.mean()
+        loss: Tensor = (weights * error * (1 + self.objective.emphasis * batch.mask)).mean()
+        for each in features:
+            loss = loss + self.objective.spikes * self.spike_loss(each)
+        return loss
 
     def encoder_loss(self, batch: Batch, guidance: Tensor | None) -> Tensor:
         """What the encoder learns beside the denoiser: Eq. 10 for the latent, its target for an estimator."""

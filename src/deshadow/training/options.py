@@ -195,10 +195,13 @@ class PictureLoss:
     """How much more an error under the mask weighs than one outside it."""
     final: float = 0.0
     """Share of the images at the last timestep, where sampling begins; the others have any timestep."""
+    spikes: float = 0.0
+    """Weight of a loss on single features of the denoiser's finest blocks: by how much they exceed 20 times
+    the root mean square of their block, as logarithms that are summed over a picture."""
 
     def __post_init__(self) -> None:
         check_shares(self, "final")
-        check_numbers(self, "lab", "detail", "emphasis")
+        check_numbers(self, "lab", "detail", "emphasis", "spikes")
 
 
 @dataclass(frozen=True)

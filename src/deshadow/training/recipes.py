@@ -18,6 +18,7 @@ LITERAL: dict[str, Any] = {
     "detail": 0.0,
     "emphasis": 0.0,
     "final": 0.0,
+    "spikes": 0.0,
     "degraded_masks": 0.0,
     "squeeze": False,
     "exposure": 0.0,

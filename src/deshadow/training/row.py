@@ -15,7 +15,7 @@ from deshadow.data.augment import Pairs
 from deshadow.runtime import checkpoint
 from deshadow.runtime.torch_backend import TorchBackend
 from deshadow.system.files import write_whole
-from deshadow.training.arguments import change
+from deshadow.training.arguments import change, list_arguments
 from deshadow.training.batches import Source
 from deshadow.training.digest import digest_code
 from deshadow.training.endings import Interrupted
@@ -143,11 +143,13 @@ def check_begun(row: TrainingOptions) -> None:
     path = row.out / BEGUN
     if not path.exists():
         return
-    begun, asked = json.loads(path.read_text()), comparable(row)
+    # Options that did not exist when the row was started had the effect of their defaults.
+    defaults = {name: argument.default for name, argument in list_arguments(TrainingOptions).items()}
+    begun, asked = defaults | json.loads(path.read_text()), comparable(row)
     for name, value in asked.items():
-        if begun.get(name) != value:
+        if begun[name] != value:
             raise ValueError(
-                f"{row.out} was started with {name} {begun.get(name)}, not {value}: "
+                f"{row.out} was started with {name} {begun[name]}, not {value}: "
                 "give the same options, or name another --out"
             )
 

@@ -14,6 +14,7 @@ from deshadow.training.objectives import PictureError
 from deshadow.training.optimizers import Muon
 from deshadow.training.options import Machine, Optimization, TrainingOptions
 from deshadow.training.recorded import Gradients, RecordedGradients
+from deshadow.training.spikes import SpikeLoss
 from deshadow.training.state import STATE, State, load_snapshot
 from deshadow.training.tasks import Task
 from deshadow.training.world import World
@@ -68,7 +69,7 @@ def new_gradients(options: TrainingOptions, task: Task, state: State, world: Wor
     if find_kernels(next(criterion.parameters())) is not None if compiled is None else compiled:
         # The networks have kernels of their own (nn/fused.py), and whole ones take minutes to compile.
         for part in criterion.modules():
-            if isinstance(part, PictureError):
+            if isinstance(part, PictureError | SpikeLoss):
                 part.compile()
     if world.size > 1:
         # With lag, or guidance that a stage leaves out, some parameters get no gradient.
