@@ -21,7 +21,9 @@ def synth(
     occluders: Path | None = None,
     seed: int = 0,
     size: int = 256,
-    preset: Literal["sunlight", "instances", "dappled", "coloured", "hard", "overcast"] = "sunlight",
+    preset: Literal[
+        "sunlight", "instances", "dappled", "coloured", "hard", "standing", "overcast"
+    ] = "sunlight",
     targets: Literal["all", "one", "some"] | None = None,
     dark_rate: Annotated[tuple[float, float] | None, Parameter(negative=())] = None,
     responses: float = 0.0,
@@ -51,7 +53,8 @@ def synth(
     preset
         sunlight: like real outdoor pairs. instances: several shadows, one of which is removed.
         dappled: shadows of trees. coloured: shadows behind coloured things. hard: edges about one pixel wide,
-        as in a large photo that was downscaled. overcast: weak and soft shadows.
+        as in a large photo that was downscaled. standing: one of the things that cast them is seen.
+        overcast: weak and soft shadows.
     targets
         Which shadows are removed: all, one, or some. The default is the preset's.
     dark_rate

@@ -1,6 +1,7 @@
 """Validation of a detector: on held-out pairs, on held-out photos, and on dark things that are no shadows."""
 
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +13,8 @@ from deshadow.data.photos import Photos
 from deshadow.data.rng import Draws
 from deshadow.data.synth.dark_surfaces import DarkSurface, add_dark_surface
 from deshadow.data.synth.distractors import Distraction, Painted, distract
+from deshadow.data.synth.recipe import SHADOW_RECIPES
+from deshadow.data.synth.triplets import cast_shadows
 from deshadow.metrics.detection import Confusion, confusion
 from deshadow.nn.detector import ShadowDetector
 from deshadow.runtime.torch_backend import TorchDetector
@@ -41,6 +44,8 @@ class DetectorValidation(NamedTuple):
     """Percent of the pixels of dark things, painted over the clean pictures, that were detected as shadow."""
     dark_surfaces: float
     """The same for dark surfaces that fill most of the picture."""
+    standing_things: float
+    """The same for things that stand at the foot of their shadow."""
     photo_iou: float
     """Intersection over union on the held-out photos with masks."""
     photo_balanced_error_rate: float
@@ -57,6 +62,8 @@ class DetectorValidationSet(NamedTuple):
     """The clean pictures with dark things."""
     surfaces: Painted
     """The clean pictures behind dark surfaces."""
+    standing: Painted
+    """The clean pictures with things that stand on them, and with their shadows."""
     masked: Photos | None = None
     lit: Photos | None = None
 
@@ -68,17 +75,20 @@ def make_detector_validation_set(options: TrainingOptions, views: Views) -> Dete
     if options.inputs.data is not None:
         pairs = load_held_out_pairs(options.inputs, count, source.device)
     else:
-        made = views.pictures("sunlight", range(HELD_OUT, HELD_OUT + count))
+        made = views.pictures("sunlight", range(HELD_OUT, HELD_OUT + count), standing=0.0)
         pairs = Pairs(made.picture, made.shadow > 127, made.clean)
     assert source.backgrounds is not None
     assert source.occluders is not None
     clean = pairs.clean.float() * (1 / 255)
     draws = Draws(0, source.index(range(HELD_OUT, HELD_OUT + len(clean))))
     banks = source.backgrounds, source.occluders, draws
+    recipe = replace(SHADOW_RECIPES["standing"], targets="all")
+    standing = cast_shadows(pairs.clean, source.occluders, draws, recipe)
     return DetectorValidationSet(
         pairs,
         round_painted(distract(clean, clean, *banks, Distraction(things=(1.0,)))),
         round_painted(add_dark_surface(clean, clean, *banks, DarkSurface(chance=1.0))),
+        Painted(standing.picture, standing.things),
         *(None if split is None else split.held_out for split in (views.masked, views.lit)),
     )
 
@@ -105,6 +115,7 @@ def validate_detector(model: ShadowDetector, held: DetectorValidationSet) -> Det
         in_light=measure_share(detect, held.pairs.clean),
         dark_things=measure_share(detect, *held.things),
         dark_surfaces=measure_share(detect, *held.surfaces),
+        standing_things=measure_share(detect, *held.standing),
         photo_iou=photos.iou if held.masked is not None else 0.0,
         photo_balanced_error_rate=photos.balanced_error_rate if held.masked is not None else 0.0,
         lit_photos=0.0 if held.lit is None else measure_share(detect, held.lit.picture),
@@ -133,26 +144,22 @@ def describe_detection(scores: DetectorValidation) -> str:
         f"{scores.false_negative_rate:.2f}%, false positives {scores.false_positive_rate:.2f}%); "
         f"photos: IoU {scores.photo_iou:.3f}, balanced error {scores.photo_balanced_error_rate:.2f}%; "
         f"called shadow: {scores.in_light:.2f}% in light, {scores.lit_photos:.2f}% of lit photos, "
-        f"{scores.dark_things:.2f}% of dark things, {scores.dark_surfaces:.2f}% of dark surfaces"
+        f"{scores.dark_things:.2f}% of dark things, {scores.dark_surfaces:.2f}% of dark surfaces, "
+        f"{scores.standing_things:.2f}% of standing things"
     )
 
 
 def draw_detector_samples(model: ShadowDetector, held: DetectorValidationSet, path: Path) -> None:
-    """A row a picture: shadow picture, mask, what was found; then dark things, and what was found there."""
+    """A row a picture: shadow picture, mask, what was found; then things that are no shadow, and the same."""
     detect = TorchDetector(deepcopy(model), str(held.pairs.picture.device))
 
     def found(pictures: Tensor) -> Tensor:
         return (detect(pictures.float() / 127.5 - 1) * 255).expand(-1, 3, -1, -1)
 
     picture, mask, _ = (view[:ROWS] for view in held.pairs)
-    things, surfaces = held.things.picture[:ROWS], held.surfaces.picture[:ROWS]
-    columns = {
-        "picture": picture,
-        "mask": mask.expand(-1, 3, -1, -1) * 255,
-        "detected": found(picture),
-        "dark things": things,
-        "detected there": found(things),
-        "dark surfaces": surfaces,
-        "and there": found(surfaces),
-    }
+    columns = {"picture": picture, "mask": mask.expand(-1, 3, -1, -1) * 255, "detected": found(picture)}
+    others = {"dark things": held.things, "dark surfaces": held.surfaces, "standing things": held.standing}
+    for name, painted in others.items():
+        columns[name] = painted.picture[:ROWS]
+        columns[f"{name}, detected"] = found(columns[name])
     save_sheet(columns, path)

@@ -24,8 +24,10 @@ LIT = 0.3
 """Share of the pictures with a known clean side that are shown without their shadow, with an empty mask."""
 NIGHT = 0.12
 """Share of these that are shown as if taken at night."""
-RECIPE_ORDER = ("sunlight", "instances", "coloured", "dappled", "hard")
+RECIPE_ORDER = ("sunlight", "standing", "instances", "coloured", "dappled", "hard")
 """Of the synthetic pictures, each for STRETCH images in turn, so that a batch seldom mixes them."""
+STANDING = 0.5
+"""Probability in all of them that an object in the frame is seen itself, at the foot of its shadow."""
 STRETCH = 512
 
 
@@ -34,17 +36,18 @@ class DetectorBatch(NamedTuple):
 
     picture: Tensor
     mask: Tensor
-    """The share of the sun that it is denied."""
+    """The share of the sunlight that is blocked."""
     dark: Tensor
-    """1 where a dark thing is painted that is no shadow, else 0."""
+    """1 where a thing is drawn that is no shadow, most of them dark, else 0."""
 
 
 class Labelled(NamedTuple):
-    """Pictures (B, 3, H, W), how deep (B, 1, H, W) they lie in shadow, and their clean sides."""
+    """Pictures and what is known of each pixel: of 8 bits, or in [0, 1] where they are views."""
 
-    picture: Tensor
-    shadow: Tensor
-    clean: Tensor
+    picture: Tensor  # (B, 3, H, W)
+    shadow: Tensor  # (B, 1, H, W) the share of the sunlight that is blocked
+    clean: Tensor  # (B, 3, H, W)
+    things: Tensor  # (B, 1, H, W) where things stand at the foot of their shadow
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ class Views:
             groups.setdefault(self.kind(number), []).append(number)
         # What follows is done for all kinds at once: on a GPU the number of operations decides.
         views = [self.views(kind, numbers) for kind, numbers in groups.items()]
-        picture, shadow, clean = (torch.cat(parts) for parts in zip(*views, strict=True))
+        picture, shadow, clean, standing = (torch.cat(parts) for parts in zip(*views, strict=True))
         numbers = [number for group in groups.values() for number in group]
         # Photos with masks show dark things of their own, and not what lies under their shadows.
         known = len(numbers) - len(groups.get("masked", []))
@@ -78,6 +81,7 @@ class Views:
             picture, shadow, dark = (
                 torch.cat([new, old[known:]]) for new, old in zip(made, (picture, shadow, dark), strict=True)
             )
+        dark = torch.maximum(dark, standing.round())
         picture = (vary_light(picture, self.draws(numbers)) * 255).round() * (1 / 127.5) - 1
         return DetectorBatch(picture.contiguous(memory_format=torch.channels_last), shadow, dark)
 
@@ -105,8 +109,8 @@ class Views:
             return "real"
         return RECIPE_ORDER[number // STRETCH % len(RECIPE_ORDER)]
 
-    def pictures(self, kind: str, numbers: Sequence[int]) -> Labelled:
-        """Pictures of one kind, not varied."""
+    def pictures(self, kind: str, numbers: Sequence[int], standing: float = STANDING) -> Labelled:
+        """Pictures of one kind, not varied; synthetic ones show what casts a shadow with a probability."""
         source = self.source
         if kind in ("masked", "lit"):
             split = self.masked if kind == "masked" else self.lit
@@ -114,16 +118,18 @@ class Views:
             photos = split.train
             place = self.draws(numbers).integers("photo", high=len(photos.picture))
             picture = photos.picture[place]
-            return Labelled(picture, photos.mask[place].to(torch.uint8) * 255, picture)
+            return without_things(picture, photos.mask[place], picture)
         if kind in ("real", "extra"):
             pairs = source.choose_pairs(numbers, source.extra if kind == "extra" else source.real)
-            return Labelled(pairs.picture, pairs.mask.to(torch.uint8) * 255, pairs.clean)
+            return without_things(pairs.picture, pairs.mask, pairs.clean)
         assert source.backgrounds is not None
         assert source.occluders is not None
-        recipe = replace(SHADOW_RECIPES[kind], targets="all")
+        recipe = SHADOW_RECIPES[kind]
+        recipe = replace(recipe, targets="all", standing=max(recipe.standing, standing))
         draws = self.draws(numbers)
         made = cast_shadows(lay_grounds(draws, source.backgrounds), source.occluders, draws, recipe)
-        return Labelled(made.picture, ((1 - made.sun) * 255).round().to(torch.uint8), made.clean)
+        shadow = ((1 - made.sun) * 255).round().to(torch.uint8)
+        return Labelled(made.picture, shadow, made.clean, made.things.to(torch.uint8) * 255)
 
     def views(self, kind: str, numbers: Sequence[int]) -> Labelled:
         """Views of the pictures of one kind, in [0, 1], as large as the detector sees them."""
@@ -133,8 +139,7 @@ class Views:
         grid = view_grid(self.draws(numbers), height, width, size * samples)
         seen = sample_grid(torch.cat(labelled, 1).float(), grid, samples, beyond="reflection")
         views = (seen * (1 / 255)).clamp(0, 1)
-        # In order: three channels of the picture, one of the shadow, three of the clean side.
-        return Labelled(views[:, :3], views[:, 3:4], views[:, 4:])
+        return Labelled(*torch.split(views, [part.shape[1] for part in labelled], 1))
 
     def add_dark_things(
         self, picture: Tensor, shadow: Tensor, clean: Tensor, draws: Draws
@@ -156,6 +161,11 @@ class Views:
         night = linear_to_srgb(srgb_to_linear(picture) * torch.exp2(-stops))
         picture = torch.where(lit & draws.chance("night", 1, 1, 1, of=NIGHT), night, picture)
         return picture, shadow, (surface | things).to(picture.dtype)
+
+
+def without_things(picture: Tensor, mask: Tensor, clean: Tensor) -> Labelled:
+    """Photos with their masks (B, 1, H, W) bool, in which no standing things are known."""
+    return Labelled(picture, mask.to(torch.uint8) * 255, clean, torch.zeros_like(mask, dtype=torch.uint8))
 
 
 def open_views(options: TrainingOptions, device: torch.device) -> Views:

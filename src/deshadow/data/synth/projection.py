@@ -31,6 +31,7 @@ class Placement(NamedTuple):
     softness: Tensor  # (B, 1) standard deviation of the penumbra over height
     lens: Tensor  # (B, 1) standard deviation of the sharpest edge, in pixels at 256
     tilt: Tensor  # (B, 2) how the camera looks across the ground
+    seen: Tensor  # (B, K) bool, whether the occluder itself is in the frame; at most one of a picture
 
 
 def place(draws: Draws, recipe: ShadowRecipe, occluders: Occluders) -> Placement:
@@ -50,7 +51,9 @@ def place(draws: Draws, recipe: ShadowRecipe, occluders: Occluders) -> Placement
     whole = thing & ~entering
     # A shadow that is to be seen whole is placed by its middle, any other by a point of its outline.
     anchor = torch.where(whole[..., None], 0.0, occluders.anchors[entry, which])
-    held = thing & draws.chance("held", slots, of=0.35)
+    seen = whole & active & draws.chance("seen", slots, of=recipe.standing)
+    seen &= seen.cumsum(1) == 1
+    held = thing & ~seen & draws.chance("held", slots, of=0.35)
     # Shadows point away from the sun, all of one picture alike.
     angle = draws.uniform("sun", 1, high=2 * torch.pi).expand(-1, slots)
     low, high = spans(kind, SCALES)
@@ -63,6 +66,9 @@ def place(draws: Draws, recipe: ShadowRecipe, occluders: Occluders) -> Placement
 
     point, length = positions(draws, entering, angle, anchor, length)
     point = torch.where(whole[..., None], 0.6 * point, point)
+    # What is seen itself is placed by its foot and farther down, so that less of it is cut off.
+    anchor = torch.where(seen[..., None], constant(FOOT, device), anchor)
+    point = torch.where(seen[..., None], point + constant((0.0, 0.25), device), point)
     length = torch.where(entering, length, size * stretch)
     size = torch.where(entering, torch.maximum(size, 0.55 * length), size)
     shear = 0.35 * draws.normal("shear", slots)
@@ -86,9 +92,13 @@ def place(draws: Draws, recipe: ShadowRecipe, occluders: Occluders) -> Placement
     steep = draws.uniform("tilt", 1, low=-0.05, high=0.42)
     tilt = torch.cat([0.1 * draws.normal("roll", 1).clamp(-2, 2), steep], 1)
     height = torch.where(thing & ~held, length, 0.25)
-    return Placement(active, kind, entry, anchor, point, inverse, lift, height, opacity, softness, lens, tilt)
+    return Placement(
+        active, kind, entry, anchor, point, inverse, lift, height, opacity, softness, lens, tilt, seen
+    )
 
 
+FOOT = (0.0, 0.95)
+"""Where silhouettes stand, but for their blank border."""
 SCALES = ((0.28, 0.8), (0.8, 1.8), (0.9, 2.0), (0.6, 1.6), (1.8, 2.8))
 """Half the width of a silhouette on the ground, for each kind."""
 LIFTS = ((0.0, 0.05), (1.5, 4.0), (0.3, 2.5), (0.1, 1.2), (0.3, 2.0))
@@ -144,6 +154,11 @@ def rotation(angle: Tensor) -> Tensor:
 def ground(point: Tensor, tilt: Tensor) -> Tensor:
     """Image points (..., 2) to the ground plane: a camera that looks across it sees more of it at the top."""
     return point / (1 + (point * tilt).sum(-1, keepdim=True))
+
+
+def nearness(spot: Tensor, tilt: Tensor) -> Tensor:
+    """Points (..., 2) of the ground → (..., 1): the scale there. A point times its nearness is its image."""
+    return 1 / (1 - (spot * tilt).sum(-1, keepdim=True)).clamp(min=0.3)
 
 
 def cast(placement: Placement, occluders: Occluders, height: int, width: int) -> Tensor:

@@ -59,6 +59,9 @@ class ShadowRecipe:
     """Probabilities of an object, foliage, an edge of a building, bars, cables."""
     entering: float = 0.65
     """Probability that an object stands outside the frame and only its shadow enters."""
+    standing: float = 0.0
+    """Probability for each object in the frame that it is seen itself, at the foot of its shadow; of several,
+    the first is seen."""
     targets: Targets = "some"
     """Which shadows are removed: all, one, or a random choice of at least one."""
     darkness: Darkness = field(default=SUNLIGHT)
@@ -102,7 +105,9 @@ SHADOW_RECIPES = {
     "dappled": ShadowRecipe(kinds=(0.15, 0.7, 0.05, 0.05, 0.05), softness=(0.016, 0.4)),
     "coloured": ShadowRecipe(darkness=Darkness.between(1.3, 6.0), filter=(1.0, 0.55)),
     "hard": ShadowRecipe(softness=(0.002, 0.6), lens=(0.05, 0.6)),
+    "standing": ShadowRecipe(kinds=(1.0, 0.0, 0.0, 0.0, 0.0), entering=0.1, standing=1.0),
     "overcast": ShadowRecipe(darkness=Darkness.between(1.15, 2.2), softness=(0.05, 0.5)),
 }
 """Named recipes: real sunlight; several shadows, one to remove; under trees; behind coloured things such as
-bottles; with sharp edges, as in a large photo that was downscaled; weak and soft."""
+bottles; with sharp edges, as in a large photo that was downscaled; of something that is seen itself; weak
+and soft."""

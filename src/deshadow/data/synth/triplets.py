@@ -10,6 +10,7 @@ from deshadow.data.synth.occluders import Occluders
 from deshadow.data.synth.projection import Placement, cast, place
 from deshadow.data.synth.recipe import DEFAULT_RECIPE, ShadowRecipe, Targets
 from deshadow.data.synth.shading import shade_pictures
+from deshadow.data.synth.standing import stand
 
 
 class Triplets(NamedTuple):
@@ -21,6 +22,7 @@ class Triplets(NamedTuple):
     instances: Tensor  # (B, K, H, W) the whole of each shadow, penumbra included
     targets: Tensor  # (B, K) which of them are removed in clean
     sun: Tensor  # (B, 1, H, W) in [0, 1], the share of the sun that arrives past all of them
+    things: Tensor  # (B, 1, H, W) bool, where occluders are seen themselves
 
 
 def synthesise(
@@ -48,11 +50,14 @@ def cast_shadows(lit: Tensor, occluders: Occluders, draws: Draws, recipe: Shadow
     """Cast shadows on pictures (B, 3, H, W) of 8 bits."""
     placement = place(draws, recipe, occluders)
     visible = cast(placement, occluders, *lit.shape[-2:])
+    things = torch.zeros_like(visible[:, :1], dtype=torch.bool)
+    if recipe.standing:
+        lit, visible, things = stand(lit, visible, placement, occluders, draws)
     targets = choose_targets(draws, recipe.targets, placement, visible)
     others = torch.where(targets[..., None, None], 1.0, visible).prod(1, keepdim=True)
     everything = visible.prod(1, keepdim=True)
     picture, clean = shade_pictures(lit, draws, recipe, everything, others)
-    return Triplets(picture, everything < others, clean, visible < 1, targets, everything)
+    return Triplets(picture, everything < others, clean, visible < 1, targets, everything, things)
 
 
 def choose_targets(draws: Draws, which: Targets, placement: Placement, visible: Tensor) -> Tensor:
