@@ -1,4 +1,4 @@
-"""A Triton kernel for inference alone: the norm of small pictures at once, each group by one program.
+"""A Triton kernel for where no gradient is wanted: the norm of small pictures, each group by one program.
 
 With one picture the kernels of `fused` take no longer to compute than to start, and a norm needs three.
 """
@@ -7,8 +7,6 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
-
-from deshadow.nn.tiling import tiling_of
 
 ELEMENTS = 16384
 """Most elements of a group that a program holds."""
@@ -34,11 +32,11 @@ def norm_at_once(
 ) -> Tensor:
     """`blocks.Norm` without a gradient."""
     x = x.contiguous(memory_format=torch.channels_last)
-    tiling, (rows, width) = tiling_of(x), measure_group(x, groups)
+    (pictures, channels, *size), (rows, width) = x.shape, measure_group(x, groups)
     y = torch.empty_like(x)
-    group_kernel[(tiling.pictures, groups)](
+    group_kernel[(pictures, groups)](
         x, weight, bias, None if modulation is None else modulation.contiguous(), offset, y,
-        tiling.pixels, tiling.channels, groups, eps, ROWS=rows, WIDTH=width,
+        size[0] * size[1], channels, groups, eps, ROWS=rows, WIDTH=width,
         MODULATED=modulation is not None, OFFSET=offset is not None, ACTIVATION=activation,
         num_warps=min(max(rows * width // 1024, 4), 16),
     )  # fmt: skip

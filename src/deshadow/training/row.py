@@ -143,7 +143,7 @@ def check_begun(row: TrainingOptions) -> None:
     path = row.out / BEGUN
     if not path.exists():
         return
-    # Options that did not exist when the row was started had the effect of their defaults.
+    # The default of a new option does what was done before it, so that rows begun without it can be resumed.
     defaults = {name: argument.default for name, argument in list_arguments(TrainingOptions).items()}
     begun, asked = defaults | json.loads(path.read_text()), comparable(row)
     for name, value in asked.items():

@@ -25,11 +25,14 @@ def watch_finest_blocks(network: UNet, *, wanted: bool) -> Iterator[list[Tensor]
 
 
 class SpikeLoss(nn.Module):
-    """(B, C, h, w) → a number: many small operations, which are worth compiling."""
+    """(B, C, h, w) → a number: many small operations, which are worth compiling.
+
+    It falls when spikes shrink, and not when all other features grow.
+    """
 
     def forward(self, features: Tensor) -> Tensor:
         """By how much features exceed the limit, as logarithms: a sum over each picture, then the mean."""
         wide = features.float()
-        limit = SPIKE * wide.square().mean(dim=(1, 2, 3), keepdim=True).clamp(min=1e-12).sqrt()
+        limit = SPIKE * wide.square().mean(dim=(1, 2, 3), keepdim=True).clamp(min=1e-12).sqrt().detach()
         excess: Tensor = (wide.abs() / limit).clamp(min=1).log().sum() / len(wide)
         return excess
