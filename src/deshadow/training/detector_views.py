@@ -109,8 +109,8 @@ class Views:
             return "real"
         return RECIPE_ORDER[number // STRETCH % len(RECIPE_ORDER)]
 
-    def pictures(self, kind: str, numbers: Sequence[int], standing: float = STANDING) -> Labelled:
-        """Pictures of one kind, not varied; synthetic ones show what casts a shadow with a probability."""
+    def pictures(self, kind: str, numbers: Sequence[int], standing: float | None = None) -> Labelled:
+        """Pictures of one kind, not varied; `standing` is that of the recipe of synthetic ones, at least."""
         source = self.source
         if kind in ("masked", "lit"):
             split = self.masked if kind == "masked" else self.lit
@@ -125,7 +125,8 @@ class Views:
         assert source.backgrounds is not None
         assert source.occluders is not None
         recipe = SHADOW_RECIPES[kind]
-        recipe = replace(recipe, targets="all", standing=max(recipe.standing, standing))
+        standing = max(recipe.standing, STANDING if standing is None else standing)
+        recipe = replace(recipe, targets="all", standing=standing)
         draws = self.draws(numbers)
         made = cast_shadows(lay_grounds(draws, source.backgrounds), source.occluders, draws, recipe)
         shadow = ((1 - made.sun) * 255).round().to(torch.uint8)
