@@ -175,10 +175,14 @@ def cast(placement: Placement, occluders: Occluders, height: int, width: int) ->
     blocked = F.grid_sample(silhouettes, grid, padding_mode="reflection", align_corners=False)
     # A silhouette is often coarser than the frame: sharpen what the interpolation blurred.
     blocked = (blocked * 2 - 0.4).clamp(0, 1)
-    shade = soften(blocked, spread(placement, height, width, unit)).view(batch, slots, height, width)
-    shade = ((shade - TAIL) / (1 - 2 * TAIL)).clamp(0, 1)
+    shade = blur_edges(blocked, spread(placement, height, width, unit)).view(batch, slots, height, width)
     strength = torch.where(placement.active, placement.opacity, 0.0)
     return 1 - shade * strength[..., None, None]
+
+
+def blur_edges(cover: Tensor, sigma: Tensor) -> Tensor:
+    """`soften` in [0, 1], without the last of the tails."""
+    return ((soften(cover, sigma) - TAIL) / (1 - 2 * TAIL)).clamp(0, 1)
 
 
 def silhouette_coordinates(

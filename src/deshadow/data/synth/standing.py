@@ -9,13 +9,15 @@ from torch.nn import functional as F
 from deshadow.data.rng import Draws
 from deshadow.data.synth.constants import constant
 from deshadow.data.synth.occluders import Occluders
-from deshadow.data.synth.projection import Placement, ground, invert, nearness
+from deshadow.data.synth.projection import Placement, blur_edges, ground, invert, nearness
 from deshadow.image.colour import linear_to_srgb, round_to_8_bits
 
 PARTS = (0.15, 0.52, 0.93)
 """Where, from top to bottom, upper clothes, lower clothes and shoes of a person begin, below the hair."""
 DARK = 0.65
 """Probability that a part is dark."""
+BLUR = 0.5
+"""How soft the edge of a thing is, relative to the sharpest edge of a shadow: things are about in focus."""
 
 
 class Shown(NamedTuple):
@@ -52,9 +54,9 @@ def stand(lit: Tensor, visible: Tensor, placement: Placement, occluders: Occlude
     v = thing.foot[:, 1:] + (y - thing.point[:, 1:]) / tall
     grid = torch.stack([u[:, None].expand(-1, height, -1), v[:, :, None].expand(-1, -1, width)], -1)
     seen = F.grid_sample(torch.cat([thing.outline, light_round(thing)], 1), grid, align_corners=False)
-    # A silhouette is often coarser than the frame: sharpen what the interpolation blurred.
-    sharpness = draws.uniform("standing/sharpness", 1, 1, 1, low=2.0, high=4.0)
-    cover = ((seen[:, :1] - 0.5) * sharpness + 0.5).clamp(0, 1)
+    # A silhouette may be coarser than the frame, so it is sharpened; then the lens blurs its edge.
+    cover = (seen[:, :1] * 2 - 0.5).clamp(0, 1)
+    cover = blur_edges(cover, BLUR * placement.lens[..., None, None] * min(height, width) / 256)
     cover = cover * placement.seen.any(1)[:, None, None, None]
     down = (v - thing.top) / (thing.foot[:, 1:] - thing.top)
     light = dress(draws, down, grid) * torch.exp(seen[:, 1:])
