@@ -1,3 +1,5 @@
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -41,19 +43,31 @@ def test_tensors_of_bfloat16_networks_come_back_as_float32() -> None:
 
 
 @pytest.mark.parametrize(
-    ("device", "predicts", "has_bfloat16", "expected"),
+    ("device", "predicts", "with_bfloat16", "expected"),
     [
-        ("cuda", "relighting", True, "bfloat16"),
-        ("cuda:1", "correction", True, "bfloat16"),
-        ("cuda", "relighting", False, "float32"),
-        ("cuda", "noise", True, "float32"),
-        ("cpu", "relighting", True, "float32"),
-        ("mps", "relighting", True, "float32"),
+        ("cuda", "relighting", {"cuda"}, "bfloat16"),
+        ("cuda:1", "correction", {"cuda:1"}, "bfloat16"),
+        ("cuda:1", "relighting", {"cuda", "cuda:0"}, "float32"),
+        ("cuda", "relighting", set(), "float32"),
+        ("cuda", "noise", {"cuda"}, "float32"),
+        ("cpu", "relighting", {"cpu"}, "float32"),
+        ("mps", "relighting", {"mps"}, "float32"),
     ],
 )
 def test_a_gpu_computes_in_bfloat16_what_bears_it(
-    monkeypatch: pytest.MonkeyPatch, device: str, predicts: str, has_bfloat16: bool, expected: str
+    monkeypatch: pytest.MonkeyPatch, device: str, predicts: str, with_bfloat16: set[str], expected: str
 ) -> None:
-    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: has_bfloat16)
+    current = []
+
+    @contextmanager
+    def enter(device: str) -> Iterator[None]:
+        current.append(device)
+        yield
+        current.pop()
+
+    monkeypatch.setattr(torch.cuda, "device", enter)
+    monkeypatch.setattr(
+        torch.cuda, "is_bf16_supported", lambda including_emulation: current[-1] in with_bfloat16
+    )
     config = replace(CONFIG, predicts=predicts)  # type: ignore[arg-type]
     assert choose_precision(config, device) == expected

@@ -13,7 +13,7 @@ from random_models import random_model
 from scenes import write_scenes
 
 from deshadow.nn.config import ModelConfig, find_preset, make_palette, make_unconditional
-from deshadow.runtime import checkpoint
+from deshadow.runtime import checkpoint, torch_backend
 from deshadow.training import ablation as module
 from deshadow.training import row as one_row
 from deshadow.training.ablation import Ablation, ablate, parse_ablation
@@ -220,6 +220,17 @@ def test_the_figures_are_those_of_the_runs_own_validation(whole: Path) -> None:
     logged = [line for line in read_log(whole / "latent") if line["kind"] == "validation"][-1]
     for name in ("shadow", "non_shadow", "all"):  # released weights are of half precision
         assert row["regions"][name]["lab_mae"] == pytest.approx(logged[name], abs=0.02)
+
+
+def test_rows_are_scored_in_float32_on_every_device(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("the precision depends on the device")
+
+    monkeypatch.setattr(torch_backend, "choose_precision", refuse)
+    ablate(ablation(data, tmp_path, "--images", "8", "--rows", "none"))
+    assert "regions" in records(tmp_path)["none"]
 
 
 def test_what_is_done_is_not_done_again(data: Path, whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:

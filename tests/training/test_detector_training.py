@@ -119,6 +119,7 @@ def test_things_that_stand_in_a_view_are_dark_things_in_the_light(tmp_path: Path
     things = views.views("standing", range(first, first + 64)).things > 0.5
     assert things.any()
     assert batch.dark[things].all()
+    assert ((batch.dark == 0) | (batch.dark == 1)).all()
 
 
 def test_things_stand_in_some_pictures_of_each_kind_but_in_none_that_a_detector_is_validated_on(

@@ -10,6 +10,7 @@ import torch
 from random_models import SMALL, random_model
 from scenes import write_scenes
 
+from deshadow.data.augment import Pairs
 from deshadow.diffusion.anchor import Anchor
 from deshadow.diffusion.prediction import diffuse
 from deshadow.diffusion.sampling import sample
@@ -17,10 +18,11 @@ from deshadow.diffusion.schedule import Schedule
 from deshadow.nn.config import ModelConfig, find_preset, make_unconditional
 from deshadow.nn.layout import model_cost
 from deshadow.nn.lfg import LFGDiffusion
-from deshadow.runtime import checkpoint
+from deshadow.runtime import checkpoint, torch_backend
 from deshadow.runtime.backend import condition
 from deshadow.runtime.torch_backend import TorchBackend
 from deshadow.training.batches import open_source
+from deshadow.training.comparison import Contender, compare
 from deshadow.training.distill import Distillation, StudentCriterion, distill, parse_distillation
 from deshadow.training.figures import measure_figures
 from deshadow.training.objectives import Batch
@@ -65,6 +67,19 @@ def lesson(teacher: str, *more: str) -> StudentCriterion:
     return StudentCriterion(
         begin(random_model(find_preset("tiny"))), chosen.training, chosen, checkpoint.load_remover(teacher)
     )
+
+
+def test_teacher_and_student_are_compared_in_float32_on_every_device(
+    teacher: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("the precision depends on the device")
+
+    monkeypatch.setattr(torch_backend, "choose_precision", refuse)
+    images = torch.zeros(1, 3, 32, 32, dtype=torch.uint8)
+    pairs = Pairs(images, torch.ones(1, 1, 32, 32, dtype=torch.bool), images)
+    contender = Contender(teacher, 1)
+    assert compare(contender, contender, pairs, tmp_path, seed=0, anchor="none").exists()
 
 
 @pytest.mark.parametrize("predicts", ["noise", "correction"])

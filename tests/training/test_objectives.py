@@ -120,7 +120,7 @@ def test_a_spike_is_what_exceeds_twenty_times_the_root_mean_square() -> None:
     torch.testing.assert_close(loss, (5000 / (20 * size)).log() / 2)
     (gradient,) = torch.autograd.grad(loss, features)
     assert gradient[1, 2, 3, 4] > 0
-    assert not gradient[0].any()
+    assert gradient.count_nonzero() == 1  # other features are not to grow
     nothing = torch.zeros(2, 4, 8, 8, requires_grad=True)
     assert not torch.autograd.grad(SpikeLoss()(nothing), nothing)[0].any()
 

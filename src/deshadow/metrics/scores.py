@@ -104,11 +104,8 @@ def psnr(squared_error: float, values: int) -> float:
     return 10 * math.log10(255**2 * values / max(squared_error, 1))
 
 
-def lab_sums(difference: Array, region: Array, channels: int = -1) -> tuple[float, float]:
-    """LAB difference with its channels on the axis `channels`, bool mask without it → (Σ|Δ|, ΣΔ²) in it."""
-    if channels != -1:
-        is_numpy = isinstance(difference, np.ndarray)
-        difference = np.moveaxis(difference, channels, -1) if is_numpy else difference.moveaxis(channels, -1)
+def lab_sums(difference: Array, region: Array) -> tuple[float, float]:
+    """LAB difference (…, H, W, 3), bool mask (…, H, W) → (Σ|Δ|, ΣΔ²) in it."""
     chosen = difference[region]
     return float(abs(chosen).sum()), float((chosen * chosen).sum())
 

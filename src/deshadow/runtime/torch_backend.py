@@ -83,8 +83,10 @@ def choose_precision(config: ModelConfig, device: str) -> Precision:
     A model whose output is divided by √ᾱ_t, as one that predicts noise, stays in float32: √ᾱ_T is 0.006, so
     that the last digits of bfloat16 would show.
     """
-    narrow = device.startswith("cuda") and not config.prediction.clips
-    return "bfloat16" if narrow and torch.cuda.is_bf16_supported(including_emulation=False) else "float32"
+    if not device.startswith("cuda") or config.prediction.clips:
+        return "float32"
+    with torch.cuda.device(device):  # the question is asked of the current device
+        return "bfloat16" if torch.cuda.is_bf16_supported(including_emulation=False) else "float32"
 
 
 def _narrow(model: LFGDiffusion) -> LFGDiffusion:

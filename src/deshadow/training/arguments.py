@@ -47,6 +47,11 @@ def list_arguments(kind: type) -> dict[str, Argument]:
     return {name: argument for name, (_, argument) in _placed(kind).items()}
 
 
+def list_defaults(kind: type) -> dict[str, Any]:
+    """The defaults of these options, by name."""
+    return {name: argument.default for name, argument in list_arguments(kind).items()}
+
+
 def build(kind: type[Group], values: Mapping[str, Any]) -> Group:
     """A dataclass with these values for its own fields and those of its groups, by name."""
     known = _placed(kind)

@@ -1,6 +1,7 @@
 """The curves of a run, drawn from its log: losses as in the paper's appendix B, validations, the latent."""
 
 import io
+import math
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -53,7 +54,12 @@ DETECTOR_PANELS = (
     Panel(
         "called shadow where there is none, %",
         "validation",
-        {"in_light": "pictures without it", "dark_things": "dark things"},
+        {
+            "in_light": "pictures without it",
+            "dark_things": "dark things",
+            "dark_surfaces": "dark surfaces",
+            "standing_things": "standing things",
+        },
     ),
 )
 
@@ -102,9 +108,9 @@ def drop_short_lines(train: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def _curve(panel: Any, lines: list[dict[str, Any]], name: str, title: str) -> None:
     # A few validations are drawn as points too: one alone would not show as a line.
     style = "o-" if len(lines) <= FEW else "-"
-    panel.plot(
-        [line["images"] / 1000 for line in lines], [line[name] for line in lines], style, linewidth=1.4
-    )
+    # A log may have begun before a figure existed.
+    values = [line.get(name, math.nan) for line in lines]
+    panel.plot([line["images"] / 1000 for line in lines], values, style, linewidth=1.4)
     panel.set_title(title, fontsize=10)
     panel.set_xlabel("thousand images", fontsize=8)
     panel.spines[["top", "right"]].set_visible(False)

@@ -29,7 +29,7 @@ from deshadow.training.arguments import (
     check_shares,
     flag_of,
     flatten,
-    list_arguments,
+    list_defaults,
 )
 from deshadow.training.command import Command
 
@@ -196,8 +196,8 @@ class PictureLoss:
     final: float = 0.0
     """Share of the images at the last timestep, where sampling begins; the others have any timestep."""
     spikes: float = 0.0
-    """Weight of a loss on single features of the denoiser's finest blocks: by how much they exceed 20 times
-    the root mean square of their block, as logarithms that are summed over a picture."""
+    """Weight of a loss on single large features of the denoiser's finest blocks: the sum over a picture of
+    log(feature / limit) where a feature exceeds the limit, 20 times the root mean square of its block."""
 
     def __post_init__(self) -> None:
         check_shares(self, "final")
@@ -299,7 +299,7 @@ class Machine:
     device: str = "auto"
     """auto, cpu, or a device of torch: cuda, mps."""
     compiled: bool | None = None
-    """Compile the loss of a picture (torch.compile). By default on a GPU with Triton."""
+    """Compile the losses of pictures and of spikes (torch.compile). By default on a GPU with Triton."""
     bfloat16: bool | None = None
     """Compute in bfloat16 where that is safe. By default on a GPU."""
     save_every: float = 120.0
@@ -361,7 +361,7 @@ class TrainingOptions:
 
     def changes(self) -> dict[str, Any]:
         """What differs from the defaults, without the places of files: for released weights."""
-        defaults = {name: argument.default for name, argument in list_arguments(type(self)).items()}
+        defaults = list_defaults(type(self))
         return {
             name: value
             for name, value in flatten(self).items()

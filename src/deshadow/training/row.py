@@ -15,7 +15,7 @@ from deshadow.data.augment import Pairs
 from deshadow.runtime import checkpoint
 from deshadow.runtime.torch_backend import TorchBackend
 from deshadow.system.files import write_whole
-from deshadow.training.arguments import change, list_arguments
+from deshadow.training.arguments import change, list_defaults
 from deshadow.training.batches import Source
 from deshadow.training.digest import digest_code
 from deshadow.training.endings import Interrupted
@@ -144,8 +144,7 @@ def check_begun(row: TrainingOptions) -> None:
     if not path.exists():
         return
     # The default of a new option does what was done before it, so that rows begun without it can be resumed.
-    defaults = {name: argument.default for name, argument in list_arguments(TrainingOptions).items()}
-    begun, asked = defaults | json.loads(path.read_text()), comparable(row)
+    begun, asked = list_defaults(TrainingOptions) | json.loads(path.read_text()), comparable(row)
     for name, value in asked.items():
         if begun[name] != value:
             raise ValueError(

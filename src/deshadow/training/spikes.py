@@ -15,8 +15,9 @@ SPIKE = 20.0
 def watch_finest_blocks(network: UNet, *, wanted: bool) -> Iterator[list[Tensor]]:
     """A list that gets the outputs (B, C, h, w) of the blocks at the finest level; empty unless wanted."""
     seen: list[Tensor] = []
-    blocks = [each for each in network.modules() if isinstance(each, UNetBlock) and each.level == 0]
-    hooks = [each.register_forward_hook(lambda _, __, out: seen.append(out)) for each in blocks if wanted]
+    parts = network.modules() if wanted else ()
+    blocks = [each for each in parts if isinstance(each, UNetBlock) and each.level == 0]
+    hooks = [each.register_forward_hook(lambda _, __, out: seen.append(out)) for each in blocks]
     try:
         yield seen
     finally:

@@ -115,11 +115,11 @@ def row_cells(title: str, found: Mapping[str, Any] | None) -> list[str]:
         title,
         *cells(found),
         *(cell(found.get(name), 1 if name == "minutes" else 0) for name in RUN_COLUMNS),
-        *(cell(known(name, found)) for name in LATENT_COLUMNS.values()),
+        *(cell(latent_figure(name, found)) for name in LATENT_COLUMNS.values()),
     ]
 
 
-def known(name: str, found: Mapping[str, Any]) -> float | None:
+def latent_figure(name: str, found: Mapping[str, Any]) -> float | None:
     """A figure of the latent; a gap of 0 stands for none, since there was no E* to compare with."""
     value: float | None = found.get(name)
     return None if name.startswith("latent_gap") and value == 0 else value

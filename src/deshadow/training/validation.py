@@ -189,7 +189,7 @@ def measure_errors(removed: Tensor, pairs: Pairs) -> tuple[float, float, float]:
             pairs.mask[part, 0],
         )
         for region, chosen in enumerate((inside, ~inside)):
-            sums[region] += lab_sums(difference, chosen, channels=1)[0]
+            sums[region] += lab_sums(difference.movedim(1, -1), chosen)[0]
             counts[region] += int(chosen.sum())
     shadow, non_shadow = (total / max(count, 1) for total, count in zip(sums, counts, strict=True))
     return shadow, non_shadow, sum(sums) / sum(counts)
