@@ -35,7 +35,8 @@ app = App(
     version_flags=["--version"],
     help="Remove the shadows of photos: all of them, or those that you point at.\n\n"
     "deshadow photo.jpg writes photo.deshadowed.jpg beside the photo, with the same format, bit depth, "
-    "colour profile and metadata. Away from the shadow nothing changes but by JPEG compression.",
+    "colour profile and metadata. Away from the shadow the pixels stay as they are; a JPEG is compressed "
+    "again.",
     help_format="plaintext",  # markdown would take longer to load than all the rest of the help
 )
 _PHOTOS = Group("Commands for photos", sort_key=-2)

@@ -35,7 +35,7 @@ def collapse(
     seed: Annotated[int, Parameter(help="Seed of the noise.")] = 0,
     device: Annotated[str, Parameter(help="auto, cpu, or a device of torch: cuda, mps.")] = "auto",
 ) -> None:
-    """Draw whether two models depend on y_t: its mean against that of the predicted y_{t-1} (Fig. 6)."""
+    """Plot whether the results of two models depend on y_t (Fig. 6)."""
     from deshadow.system.extras import require
 
     require("train", "torch", "matplotlib")

@@ -14,7 +14,7 @@ def compress(
     ],
     output: Annotated[Path, Parameter(name=["--output", "-o"], help="File to write.")],
 ) -> None:
-    """Quantise the weights of a checkpoint, or the mean of several, to 8 bits: half of half precision."""
+    """Quantise the weights of a checkpoint, or the mean of several, to 8 bits, which halves the file."""
     from deshadow.runtime.checkpoint import compress as write_compressed
 
     written = write_compressed(checkpoint, output, *others)

@@ -88,7 +88,7 @@ def prepare(
     ],
     skip_problems: SkipProblems = False,
 ) -> None:
-    """Prepare SRD as ours was: hold out validation scenes, downscale to 512, derive masks, write shards."""
+    """Make our set from the original SRD: hold out scenes, downscale to 512, derive masks, write shards."""
     from rich.console import Console
 
     from deshadow.data.pairs.prepare import list_validation_scenes, prepare_srd

@@ -54,7 +54,7 @@ def evaluate(
         list[str] | None,
         Parameter(
             negative=(),
-            help="Sampling steps: N, or NAME=N for one model. Default: 1, or 50 if it predicts noise.",
+            help="Sampling steps: N, or NAME=N for one model. Default: 50 if it predicts noise or v, else 1.",
         ),
     ] = None,
     sampler: Annotated[Sampler, Parameter(help="Sampler of the diffusion.")] = "ddim",

@@ -77,7 +77,7 @@ Variants = Annotated[
     Parameter(
         group=FILES,
         help="Number of variants, each from its own seed, with a sheet of all. With the shipped weights they "
-        "differ by about 1 of 255 levels, with 4 steps by about 5.",
+        "differ by about 1 of 255 levels, with 4 steps by about 4.",
     ),
 ]
 Quality = Annotated[
