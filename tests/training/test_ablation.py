@@ -34,7 +34,7 @@ SHORT = ["--recipe", "tiny", "--size", "32", "--batch", "4", "--val-count", "3",
 SHORT += ["--noise-steps", "2", "--device", "cpu"]
 
 
-ROWS_OF_NOISE = "latent,noise-literal,noise-frozen,noise-none,palette,repaint"
+ROWS_OF_NOISE = "latent,noise-literal,noise-frozen,noise-v,noise-none,palette,repaint"
 
 
 def ablation(data: Path, out: Path, *more: str) -> Ablation:
@@ -70,9 +70,10 @@ def test_every_row_is_a_run_of_the_model_that_it_names(whole: Path) -> None:
         assert config(whole / name) == ours
     assert [config(whole / name).fusion for name in ("no-fusion", "lagged", "map")] == ["none", "none", "map"]
     guided = {"none": "none", "none-seed2": "none", "colour": "colour", "coarse": "coarse"}
-    guided |= {"noise-none": "none", "noise-frozen": "latent"}
+    guided |= {"noise-none": "none", "noise-frozen": "latent", "noise-v": "latent"}
     assert {name: config(whole / name).guidance for name in guided} == guided
-    assert {config(whole / name).predicts for name in ROWS if name.startswith("noise")} == {"noise"}
+    noise = {name: config(whole / name).predicts for name in ROWS if name.startswith("noise")}
+    assert noise == dict.fromkeys(noise, "noise") | {"noise-v": "v"}
     assert config(whole / "palette") == make_palette(ours)
     assert config(whole / "repaint") == make_unconditional(ours)
     begun = {name: json.loads(read_log(whole / name)[0]["options"]) for name in ROWS}
@@ -83,6 +84,7 @@ def test_every_row_is_a_run_of_the_model_that_it_names(whole: Path) -> None:
     assert {name for name, options in begun.items() if options["weighting"] == "p2"} == {
         "noise-literal",
         "noise-frozen",
+        "noise-v",
         "noise-none",
     }
     assert {name for name, options in begun.items() if options["val_anchor"] == "lit"} == {

@@ -94,7 +94,7 @@ def test_lag_moves_the_denoiser_before_the_encoder(tmp_path: Path) -> None:
         (["--images", "8", "--val-steps", "1001"], "number of steps"),
         (["--images", "8", "--data", "{pairs}", "--out", "{pairs}/train/shadow"], "lies in the data"),
         (["--images", "8", "--size", "20"], "--size must be a multiple of 8"),
-        (["--images", "8", "--weighting", "p2"], "use it with --predicts noise"),
+        (["--images", "8", "--weighting", "p2"], "use it with --predicts noise or v"),
         (["--images", "8", "--no-blind"], "take --predicts noise"),
         (["--images", "8", "--pretrain", "0"], "no trained encoder to freeze"),
         (["--frobnicate"], "unrecognized arguments"),

@@ -1,10 +1,12 @@
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 import torch
 from random_models import SMALL, random_model
+from torch import Tensor
 
-from deshadow.diffusion.prediction import diffuse
+from deshadow.diffusion.prediction import Kind, diffuse
 from deshadow.image.colour import srgb_to_lab
 from deshadow.nn.config import Fusion, LatentRange, ModelConfig
 from deshadow.nn.layout import lay_out_unet
@@ -31,17 +33,22 @@ def noisy_pictures(images: Batch) -> torch.Tensor:
     return diffuse(images.clean, images.noise, levels[:, 0], levels[:, 1])
 
 
-def test_the_simple_loss_is_eq_7_with_p2_weights() -> None:
-    model, images = random_model(CONFIG), batch()
+@pytest.mark.parametrize(
+    ("kind", "noise_of"),
+    [("noise", lambda output, y, a, s: output), ("v", lambda output, y, a, s: s * y + a * output)],
+)
+def test_the_simple_loss_is_eq_7_with_p2_weights(kind: Kind, noise_of: Callable[..., Tensor]) -> None:
+    model, images = random_model(replace(CONFIG, predicts=kind)), batch()
     loss = Criterion(model, Objective("l2", "p2", invariant=0)).joint_loss(images)
-    expected = 0.0
+    expected = torch.zeros(())
     for i, t in enumerate((100, 800)):
         a, s = CONFIG.schedule.level(t)
         noisy = diffuse(images.clean[i : i + 1], images.noise[i : i + 1], a, s)
         guidance = model.encode(images.picture[i : i + 1], images.mask[i : i + 1])
         output = model(noisy, torch.tensor([t]), images.picture[i : i + 1], images.mask[i : i + 1], guidance)
-        expected += s**2 * (output - images.noise[i]).square().mean() / 2  # 1 / (1 + SNR) = 1 − ᾱ
-    torch.testing.assert_close(loss.denoiser, torch.as_tensor(expected), rtol=1e-4, atol=1e-5)
+        error = noise_of(output, noisy, a, s) - images.noise[i]
+        expected += s**2 * error.square().mean() / 2  # 1 / (1 + SNR) = 1 − ᾱ
+    torch.testing.assert_close(loss.denoiser, expected, rtol=1e-4, atol=1e-5)
     assert loss.encoder == 0
 
 

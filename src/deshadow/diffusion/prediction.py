@@ -27,10 +27,9 @@ class Prediction:
     """Sampling steps by default: a prediction of the picture itself is best in one step."""
     needs_shadow: bool = False
     """Whether the output changes the shadow picture, so that the network must see one."""
-    loss_on_output: bool = False
-    """Whether training compares outputs with targets; otherwise it compares clean pictures."""
-    p2: bool = False
-    """Whether the error is one of the noise, which the P2 weights are made for."""
+    noise_error: Callable[..., Any] | None = None
+    """(a, s) → what turns an error of the output into one of ε, for which the P2 weights are made. Training
+    then compares outputs with targets; where it is None, it compares clean pictures."""
     clips: bool = False
     """Whether sampling clips the clean picture: a division by √ᾱ_t carries it far out of range."""
 
@@ -46,15 +45,14 @@ PREDICTIONS: Mapping[Kind, Prediction] = {
         to_clean=lambda output, noisy, shadow, a, s: (noisy - s * output) / a,
         target=lambda clean, noise, shadow, a, s: noise,
         steps=50,
-        loss_on_output=True,
-        p2=True,
+        noise_error=lambda a, s: a**0,
         clips=True,
     ),
     "v": Prediction(
         to_clean=lambda output, noisy, shadow, a, s: a * noisy - s * output,
         target=lambda clean, noise, shadow, a, s: a * noise - s * clean,
         steps=50,
-        loss_on_output=True,
+        noise_error=lambda a, s: a,  # ε = √(1 − ᾱ_t) y_t + √ᾱ_t v
     ),
     "clean": Prediction(
         to_clean=lambda output, noisy, shadow, a, s: output,

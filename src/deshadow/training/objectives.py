@@ -54,10 +54,15 @@ class Criterion(nn.Module):
         self.picture_error, self.spike_loss = PictureError(objective), SpikeLoss()
         schedule = model.config.schedule
         signal = torch.from_numpy(schedule.alpha_bar).sqrt()
-        weights = schedule.p2_weights() if objective.weighting == "p2" else schedule.p2_weights(gamma=0)
+        spread = (1 - signal.square()).sqrt()
+        weights = torch.ones_like(signal)
+        noise_error = model.config.prediction.noise_error
+        if objective.weighting == "p2" and noise_error is not None:
+            of_noise = noise_error(signal, spread)
+            weights = torch.from_numpy(schedule.p2_weights()) * apply_norm(of_noise, objective.norm)
         self.register_buffer("signal", signal.float())
-        self.register_buffer("spread", (1 - signal.square()).sqrt().float())
-        self.register_buffer("weights", torch.from_numpy(weights).float())
+        self.register_buffer("spread", spread.float())
+        self.register_buffer("weights", weights.float())
 
     def forward(self, batch: Batch, pretraining: bool = False) -> Losses:
         """The losses of one batch."""
@@ -96,7 +101,7 @@ class Criterion(nn.Module):
         noisy = diffuse(batch.clean, batch.noise, a, s)
         with watch_finest_blocks(self.model.denoiser, wanted=self.objective.spikes > 0) as features:
             output = self.model(noisy, batch.t, picture, batch.mask, guidance).float()
-        if self.model.config.prediction.loss_on_output:
+        if self.model.config.prediction.noise_error is not None:
             error = apply_norm(
                 output - target(kind, batch.clean, batch.noise, picture, a, s), self.objective.norm
             )

@@ -372,8 +372,8 @@ class TrainingOptions:
 def check_objective(objective: Objective, network: ModelOptions) -> None:
     """Refuse losses that make no sense for these networks."""
     model = network.model
-    if objective.weighting == "p2" and model.predicts != "noise":
-        raise ValueError("--weighting p2 weights the error of the noise: use it with --predicts noise")
+    if objective.weighting == "p2" and model.prediction.noise_error is None:
+        raise ValueError("--weighting p2 weights the error of the noise: use it with --predicts noise or v")
     if not objective.blind and objective.pretrain and PREDICTIONS[model.predicts].needs_shadow:
         raise ValueError("--no-blind leaves nothing to correct in stage one: take --predicts noise")
     frozen = model.guidance == "latent" and objective.invariant and objective.invariant_target == "frozen"

@@ -32,6 +32,7 @@ ROWS: dict[str, dict[str, Any]] = {
     "lagged": {"fusion": "none"},
     "map": {"fusion": "map"},
     "noise-frozen": P2,
+    "noise-v": {**P2, "predicts": "v"},
     "noise-none": {**P2, **UNGUIDED},
     "palette": {**BASELINE, "sees": "picture"},
     "repaint": {**BASELINE, "sees": "nothing"},
@@ -62,6 +63,7 @@ TABLES: dict[str, dict[str, str]] = {
         "repaint": "RePaint",
         "noise-none": "ε and P2, no guidance",
         "noise-frozen": "ε and P2, latent with the frozen target",
+        "noise-v": "the same, ε computed from an output of v",
         "noise-literal": "the paper to the letter (ε, P2, Eq. 10 to 12 as written)",
     },
 }
