@@ -5,6 +5,7 @@ shadow. Only this gain and an offset are taken from the network's small result; 
 than this result, all detail is that of the photo.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -64,11 +65,13 @@ class Relighting:
         False if the small pictures differ by no such edges.
         """
         before, after = srgb_to_linear(shadow), srgb_to_linear(clean)
-        gain = estimate_gain(before, after, weight)
         scale = max(1.0, max(photo.shape[:2]) / max(weight.shape))
-        edges = find_edges(before, after, weight) if sharpen_edges else no_edges(*weight.shape)
-        if edges.share.any():
-            edges = place_edges(edges, _look_closer(photo, *weight.shape))
+        with ThreadPoolExecutor(1) as pool:  # the edges take longer than the gain
+            estimate = pool.submit(estimate_gain, before, after, weight)
+            edges = find_edges(before, after, weight) if sharpen_edges else no_edges(*weight.shape)
+            if edges.share.any():
+                edges = place_edges(edges, _look_closer(photo, *weight.shape))
+            gain = estimate.result()
         share = edges.share[..., None]
         found = cls(
             level=gain + share * (edges.outer - gain),

@@ -97,17 +97,14 @@ class Remover:
             return self._detector
 
     def open_ahead(self) -> None:
-        """Start to open the networks in another thread; an error is raised where a network is used.
+        """Start to open the networks in other threads; an error is raised where a network is used."""
+        for name, network in (("detector", self._detector), ("backend", self._weights)):
+            if isinstance(network, str | Path):
+                Thread(target=self._try_to_open, args=[name]).start()
 
-        The detector comes first, so that shadows are found while the others are opened.
-        """
-        if isinstance(self._weights, str | Path) or isinstance(self._detector, str | Path):
-            Thread(target=self._try_to_open).start()
-
-    def _try_to_open(self) -> None:
-        for network in ("detector", "backend"):
-            with suppress(Exception):  # the error is raised again where the network is used
-                getattr(self, network)
+    def _try_to_open(self, network: str) -> None:
+        with suppress(Exception):  # the error is raised again where the network is used
+            getattr(self, network)
 
     def detect(self, pixels: Picture) -> Field:
         """(H, W, 3) sRGB in [0, 1] → (H, W) in [0, 1]: the probability that a pixel lies in a shadow."""
