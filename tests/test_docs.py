@@ -238,7 +238,8 @@ def test_the_model_card_has_the_figures_of_the_ablations() -> None:
     expected = []
     for names in (
         *(["none", "none-seed2"], ["colour"], ["coarse"], ["no-invariant"], ["no-stage-one"]),
-        *(["latent", "latent-seed2"], ["no-fusion"], ["lagged"]),
+        *(["latent", "latent-seed2"], ["no-fusion"], ["lagged"], ["map"]),
+        *(["palette"], ["noise-none"], ["noise-frozen"], ["noise-v"]),
     ):
         cells = (", ".join(each) for each in zip(*(list_figures(records[n]) for n in names), strict=True))
         shadow, outside, everywhere, _, psnr, ssim, _, worth, *_ = cells
