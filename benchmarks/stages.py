@@ -27,7 +27,7 @@ from deshadow.removal.detect import detect_shadows
 from deshadow.removal.masks import label_shadows
 from deshadow.removal.modes import make_network_input
 from deshadow.removal.options import RemovalOptions
-from deshadow.removal.outcomes import measure_changed_share, measure_compression_loss
+from deshadow.removal.outcomes import find_changed, measure_compression_loss
 from deshadow.removal.relighting import Relighting, downscale
 from deshadow.removal.remover import Remover
 from deshadow.removal.selection import select
@@ -89,9 +89,9 @@ def run_once(stages: Stages, path: Path) -> None:
     relit = balanced.apply(picture, weight)
     result = stages.time("relighting and blending", lambda: photo.composite(relit, weight))
     encoded = stages.time("encoding the file", lambda: encode_photo(result))
-    stages.time("counting what changed", lambda: measure_changed_share(photo, result))
+    changed = stages.time("finding what changed", lambda: find_changed(photo, result))
     stages.time(
-        "measuring the compression", lambda: measure_compression_loss(photo, result, encoded, photo.format)
+        "measuring the compression", lambda: measure_compression_loss(photo, changed, encoded, photo.format)
     )
 
 

@@ -17,7 +17,7 @@ def test_the_result_lies_beside_the_photo_and_is_the_same_outside(tmp_path: Path
     photo, mask = tmp_path / "photo.png", write_mask(tmp_path / "masks/m.png")
     before = write_photo(photo)
     data = photo.read_bytes()
-    ended = deshadow(photo, "--mask", mask)
+    ended = deshadow(photo, "--mask", mask, "--json", tmp_path / "r.json")
     assert (ended.code, ended.err) == (0, "")
     assert "photo.deshadowed.png: " in ended.out
     assert photo.read_bytes() == data
@@ -25,6 +25,9 @@ def test_the_result_lies_beside_the_photo_and_is_the_same_outside(tmp_path: Path
     changed = (after != before).any(axis=2)
     assert changed[:, :8].mean() > 0.5
     assert not changed[:, 36:].any()
+    (entry,) = json.loads((tmp_path / "r.json").read_text())["photos"]
+    assert entry["touched_share"] == pytest.approx(changed.mean())
+    (tmp_path / "r.json").unlink()
     # A result is never taken as input again, whoever names it.
     again = deshadow(tmp_path, tmp_path / "photo.deshadowed.png", "--mask", mask)
     assert again.code == 0

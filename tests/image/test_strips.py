@@ -62,6 +62,24 @@ def test_a_field_is_upsampled_as_pillow_upsamples_it() -> None:
     )
 
 
+@pytest.mark.parametrize(("height", "width"), [(301, 407), (30, 41), (31, 43)])
+def test_outside_its_span_an_upsampled_field_is_0(height: int, width: int) -> None:
+    small = np.zeros((2, 30, 41), np.float32)
+    small[0, 4:9, 12:20], small[1, 6, 30] = 1, 1
+    large = Upsampled(small, height, width)
+    for rows in (slice(top, top + 3) for top in range(0, height - 3, 3)):
+        for columns in (slice(0, width), slice(width // 3, width // 2), slice(0, 5)):
+            field = large.read(rows, columns)
+            if span := large.find_span(rows, columns):
+                field[..., span.start - columns.start : span.stop - columns.start] = 0
+            assert not field.any()
+    assert large.find_span(slice(height // 2, height), slice(0, width)) is None
+    span = large.find_span(slice(height * 13 // 60, height * 13 // 60 + 3), slice(0, width))
+    assert span is not None
+    assert 11 <= span.start * 41 / width <= 12
+    assert 30.5 <= span.stop * 41 / width <= 32
+
+
 def test_the_span_of_what_is_inside() -> None:
     assert find_span(np.array([False, True, False, True, False])) == slice(1, 4)
     assert find_span(np.zeros(5, np.bool_)) is None

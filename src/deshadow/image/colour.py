@@ -31,8 +31,10 @@ _KNEE, _SLOPE, _OFFSET = 0.008856, 7.787, 16 / 116
 
 
 def _where(condition: Any, chosen: Array, other: Array) -> Array:
+    """`chosen` where the condition holds, elsewhere the other; an array may be changed in place."""
     if isinstance(chosen, np.ndarray):
-        return np.where(condition, chosen, other)
+        np.copyto(chosen, other, where=~condition)  # faster than np.where if nearly all are chosen
+        return chosen
     return chosen.where(condition, other)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from deshadow.image.strips import Field, Picture, for_each_strip
+from deshadow.image.strips import Field, Picture, find_span, for_each_strip
 
 _GAP = 3.0
 """A picture that shrinks by more than this is first reduced by averaging, which costs next to nothing."""
@@ -51,17 +51,27 @@ def _reduce(field: Picture, down: int, across: int) -> Field:
     planes = np.empty((channels, -(-height // down), -(-width // across)), np.float32)
 
     def fill(rows: slice) -> None:
-        part = field[rows].reshape(-1, width, channels)
+        part = np.asarray(field[rows], np.float32).reshape(-1, width, channels)
+        lines = _average_groups(part, down).transpose(2, 0, 1)
+        columns = np.ascontiguousarray(lines).transpose(2, 0, 1)
         inner = slice(rows.start // down, -(-rows.stop // down))
-        if down == across == 1:
-            planes[:, inner] = np.moveaxis(part, 2, 0)
-            return
-        for plane, channel in zip(planes, np.moveaxis(part, 2, 0), strict=True):
-            image = Image.fromarray(np.ascontiguousarray(channel, np.float32))
-            plane[inner] = np.asarray(image.reduce((across, down)))
+        planes[:, inner] = _average_groups(columns, across).transpose(1, 2, 0)
 
     for_each_strip(fill, height, width, down)
     return planes
+
+
+def _average_groups(lines: Field, size: int) -> Field:
+    """(N, …) → (N / size, …): the means of so many lines each; the last may be of fewer."""
+    if size == 1:
+        return lines
+    totals = lines[::size].copy("K")
+    for place in range(1, size):
+        more = lines[place::size]
+        totals[: len(more)] += more
+    counts = np.minimum(len(lines) - size * np.arange(len(totals)), size).astype(np.float32)
+    totals *= (1 / counts)[:, None, None]
+    return totals
 
 
 def box_filter(field: Field, radius: int) -> Field:
@@ -119,6 +129,16 @@ class Upsampled:
         self._fields = np.ascontiguousarray(fields)
         self._top, self._down = _find_neighbours(fields.shape[1], height)
         self._left, self._across = _find_neighbours(fields.shape[2], width)
+
+    def find_span(self, rows: slice, columns: slice) -> slice | None:
+        """Those of the large columns outside which all fields are 0 in these rows; None if none is left."""
+        top, left = self._top[rows], self._left[columns]
+        span = find_span(np.asarray(self._fields[:, top[0] : top[-1] + 2].any(axis=(0, 1))))
+        if span is None:
+            return None
+        first, last = np.searchsorted(left, [span.start - 1, span.stop])
+        start = columns.start or 0
+        return slice(start + int(first), start + int(last)) if first < last else None
 
     def read(self, rows: slice, columns: slice = slice(None)) -> Field:
         """(C, rows, columns) of the large fields."""

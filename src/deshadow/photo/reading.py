@@ -160,7 +160,7 @@ def _values(image: Image.Image) -> Codes:
         image = image.convert(("LA" if clear else "L") if is_grey else ("RGBA" if clear else "RGB"))
     elif image.mode in ("1", "L", "La", "LA"):
         image = image.convert("LA" if clear else "L")
-    elif image.mode != "CMYK":
+    elif image.mode not in ("CMYK", "RGBA" if clear else "RGB"):  # to its own mode it would be copied
         image = image.convert("RGBA" if clear else "RGB")
     values = np.asarray(image)
     return values[..., None] if values.ndim == 2 else values

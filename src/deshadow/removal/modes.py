@@ -20,6 +20,7 @@ from deshadow.removal.reach import NETWORK_SIDE
 from deshadow.removal.relighting import Relighting, apply_strength, downscale
 from deshadow.removal.selection import Selection
 from deshadow.runtime.backend import Backend, sample_picture
+from deshadow.system.memory import release_freed_memory
 
 Stage = Literal["detect", "quick", "windows"]
 
@@ -179,6 +180,7 @@ def removal(
             except EndEarlyError:
                 return finish(state())
         if state is not None:
+            release_freed_memory()  # of the networks, before the light is fitted
             result = finish(state())
     return result
 

@@ -60,31 +60,27 @@ def describe_left_out(count: int) -> tuple[str, ...]:
     return (f"left out {what}; --sensitivity high removes {them} too",)
 
 
-def measure_changed_share(photo: Photo, result: Photo) -> float:
-    """Share of the pixels whose code values differ."""
-    counts: list[int] = []
-    for_each_strip(
-        lambda rows: counts.append(int(_find_changed(photo, result, rows).sum())), photo.height, photo.width
-    )
-    return sum(counts) / (photo.height * photo.width)
+def find_changed(photo: Photo, result: Photo) -> NDArray[np.bool_]:
+    """(H, W): the pixels whose code values differ."""
+    changed = np.empty((photo.height, photo.width), bool)
 
+    def compare(rows: slice) -> None:
+        different = photo.codes[rows] != result.codes[rows]
+        # Channel by channel, which is several times as fast as numpy's reduction over so short an axis.
+        changed[rows] = different[..., 0]
+        for channel in range(1, different.shape[2]):
+            changed[rows] |= different[..., channel]
 
-def _find_changed(photo: Photo, result: Photo, rows: slice) -> NDArray[np.bool_]:
-    """(h, W): the pixels of these rows whose code values differ."""
-    different = photo.codes[rows] != result.codes[rows]
-    # Channel by channel, which is several times as fast as numpy's reduction over so short an axis.
-    changed: NDArray[np.bool_] = different[..., 0].copy()
-    for channel in range(1, different.shape[2]):
-        changed |= different[..., channel]
+    for_each_strip(compare, photo.height, photo.width)
     return changed
 
 
 def measure_compression_loss(
-    photo: Photo, result: Photo, encoded: bytes, kind: str
+    photo: Photo, changed: NDArray[np.bool_], encoded: bytes, kind: str
 ) -> CompressionLoss | None:
     """How much an encoded result differs from the photo where the result itself does not.
 
-    None for a lossless format.
+    `changed` (H, W) is where it does. None for a lossless format.
     """
     if FORMATS[kind].lossless:
         return None
@@ -94,7 +90,7 @@ def measure_compression_loss(
     strips: list[tuple[int, int, int]] = []
 
     def compare(rows: slice) -> None:
-        outside = ~_find_changed(photo, result, rows)
+        outside = ~changed[rows]
         before, after = photo.codes[rows], again.codes[rows]
         if again.top != photo.top:
             after = (after * (photo.top / again.top)).round().astype(before.dtype)

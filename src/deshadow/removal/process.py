@@ -20,7 +20,7 @@ from deshadow.removal.outcomes import (
     Outcome,
     PhotoState,
     describe_left_out,
-    measure_changed_share,
+    find_changed,
     measure_compression_loss,
 )
 from deshadow.removal.remover import RemovalResult, Remover, WeightsError
@@ -126,11 +126,12 @@ def process_photo(
         place = _write(files, task.output if request.variants == 1 else variant_path(task, number), encoded)
         written.append(place)
         if number == 0:
+            changed = find_changed(photo, result)
             known = replace(
                 known,
                 shadow_share=float((found.mask > 0.5).mean()),
-                touched_share=measure_changed_share(photo, result),
-                compression_loss=measure_compression_loss(photo, result, encoded, kind),
+                touched_share=float(changed.mean()),
+                compression_loss=measure_compression_loss(photo, changed, encoded, kind),
             )
             written += _write_extras(files, task, request, photo, result, found)
         if request.variants > 1:

@@ -103,30 +103,35 @@ class Relighting:
 
     def apply(self, picture: Picture, weight: Field) -> ComputedPicture:
         """(H, W, 3), (H, W) → the picture relit, where it is read; where the weight is 0, as it was."""
-        lines = np.stack([self.distance, self.width, self.lit], axis=2)
-        fields = np.concatenate([self.level, self.step, self.lift, lines], axis=2)
-        large = Upsampled(np.moveaxis(fields, 2, 0), *weight.shape)
+        light = self._enlarge(weight, self.level, self.lift, self.lit)
+        steps, edges = self._enlarge(weight, self.step), self._enlarge(weight, self.distance, self.width)
 
         def relight(rows: slice, columns: slice) -> Field:
             before = np.asarray(picture[rows, columns], np.float32)
             touched = weight[rows, columns] > 0
             if not touched.any():
                 return before
-            gain, step, lift, (distance, width, lit) = np.split(large.read(rows, columns), [3, 6, 9])
-            light = srgb_to_linear(np.ascontiguousarray(np.moveaxis(before, 2, 0)))
-            step *= follow_edge(distance, width)
-            gain += step
+            gain, lift, (lit,) = np.split(light.read(rows, columns), [3, 6])
+            if near := steps.find_span(rows, columns):
+                step = steps.read(rows, near) * follow_edge(*edges.read(rows, near))
+                gain[..., near.start - columns.start : near.stop - columns.start] += step
             np.exp(gain.clip(-1, MOST, out=gain), out=gain)
-            light *= gain
+            after = srgb_to_linear(np.ascontiguousarray(np.moveaxis(before, 2, 0)))
+            after *= gain
             # A dark gap in a bright surface gets little: the same light would fill it like fog.
-            own = measure_luminance(np.moveaxis(light, 0, 2))
+            own = measure_luminance(np.moveaxis(after, 0, 2))
             lift *= np.minimum((own + np.float32(FAINT)) / (lit.clip(0) + np.float32(FAINT)), np.float32(1))
-            light += lift
-            relit: Field = np.moveaxis(linear_to_srgb(light), 0, 2).copy()
+            after += lift
+            relit: Field = np.moveaxis(linear_to_srgb(after), 0, 2).copy()
             np.copyto(relit, before, where=~touched[..., None])
             return relit
 
         return ComputedPicture(picture.shape, relight)
+
+    @staticmethod
+    def _enlarge(weight: Field, *fields: Field) -> Upsampled:
+        """Small fields (h, w) or (h, w, 3) at the size of the weight, their channels one after another."""
+        return Upsampled(np.moveaxis(np.dstack(fields), 2, 0), *weight.shape)
 
 
 def _look_closer(photo: Picture, height: int, width: int) -> Field:
