@@ -132,6 +132,7 @@ def test_the_recipe_paper_is_the_paper_to_the_letter() -> None:
         "tint": 0.0,
         "hue": 0.0,
         "saturation": 0.0,
+        "mixup": 0.0,
         # Appendix B: a constant rate, 200,000 iterations. The paper names neither optimizer nor batch.
         "images": 12_800_000,
         "minutes": None,

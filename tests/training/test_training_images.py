@@ -1,5 +1,6 @@
 """The images that a run is trained and validated on, and the figures of a validation."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +32,8 @@ def test_half_of_the_images_may_begin_where_sampling_does(tmp_path: Path) -> Non
 
 def test_images_do_not_depend_on_the_batch_that_they_come_in(tmp_path: Path) -> None:
     data = write_pairs(tmp_path / "data")
-    varied = ("--extra", str(data), "--extra-share", "0.3", "--coloured", "0.5", "--responses", "0.5")
+    varied = ["--extra", str(data), "--extra-share", "0.3"]
+    varied += ["--coloured", "0.5", "--responses", "0.5", "--mixup", "0.5"]
     chosen = options(tmp_path / "run", "--images", "1", "--data", str(data), "--synthetic", "0.5", *varied)
     source = open_source(chosen, torch.device("cpu"))
     together = source.batch(16, 12)
@@ -42,6 +44,34 @@ def test_images_do_not_depend_on_the_batch_that_they_come_in(tmp_path: Path) -> 
         alone = source.batch(16 + k, 1)
         for ours, theirs in zip(alone, together, strict=True):
             torch.testing.assert_close(ours[0], theirs[place], atol=1e-6, rtol=0)
+
+
+def test_both_pictures_and_masks_of_two_pairs_are_mixed(tmp_path: Path) -> None:
+    data = write_pairs(tmp_path / "data")
+    chosen = options(tmp_path / "run", "--images", "1", "--data", str(data), "--mixup", "0.5")
+    source, count = open_source(chosen, torch.device("cpu")), 400
+    assert source.real is not None
+    shape = source.real.picture.shape[1:]
+    # Pair n has the level 20 n in the picture and 10 more in the clean picture; its mask is row n.
+    number = torch.arange(len(source.real.picture))
+    level = (20 * number).byte().view(-1, 1, 1, 1).expand(-1, *shape)
+    shaded = torch.zeros_like(source.real.mask)
+    shaded[number, :, number] = True
+    source = replace(source, real=Pairs(level, shaded, level + 10))
+    draws = Draws(0, torch.arange(count))
+    given = Pairs(*(view[:1].expand(count, -1, -1, -1) for view in (level, shaded, level + 10)))
+    mixed = source.mix(given, draws)
+    assert (mixed.clean.int() - mixed.picture.int() == 10).all()
+    brightness, rows = mixed.picture[:, 0, 0, 0].int(), mixed.mask[:, 0, :, 0]
+    assert rows[:, 0].all()
+    others = rows[:, 1:].float().argmax(1) + 1
+    changed = rows[:, 1:].any(1)
+    assert 0.25 < changed.float().mean() < 0.5  # one in three is mixed with itself
+    assert (brightness[~changed] == 0).all()
+    share = brightness[changed] / (20 * others[changed])
+    assert (share <= 1).all()
+    assert share.min() < 0.2
+    assert share.max() > 0.8
 
 
 def test_masks_do_not_grow_into_shadows_that_stay(tmp_path: Path) -> None:

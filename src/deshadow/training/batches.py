@@ -66,6 +66,8 @@ class Source:
     final: float
     augmentation: Augmentation
     """How real pairs are varied, and backgrounds before shadows fall on them."""
+    mixup: float
+    """Share of the real pictures that are mixed from two pairs."""
     coloured: float
     """Share of the synthetic pictures whose shadows are coloured."""
     responses: float
@@ -83,6 +85,7 @@ class Source:
             timesteps=options.network.timesteps,
             final=options.objective.final,
             augmentation=make_augmentation(options.augmentation),
+            mixup=options.augmentation.mixup,
             coloured=options.augmentation.coloured,
             responses=options.augmentation.responses,
             hidden=options.objective.hide_picture,
@@ -129,6 +132,8 @@ class Source:
         draws = Draws(self.seed, self.index(numbers))
         if kind in ("real", "extra"):
             found = self.choose_pairs(numbers, self.extra if kind == "extra" else self.real)
+            if self.mixup and kind == "real":
+                found = self.mix(found, draws)
             pairs = augment(found, draws, self.size, self.augmentation)
             return Scenes(*pairs, torch.zeros_like(pairs.mask))
         assert self.backgrounds is not None
@@ -149,6 +154,21 @@ class Source:
         count = len(pairs.picture)
         place = self.index([shuffle_epoch(count, self.seed, n // count)[n % count] for n in numbers])
         return Pairs(*(view[place] for view in pairs))
+
+    def mix(self, pairs: Pairs, draws: Draws) -> Pairs:
+        """Mix a share of the pairs with another real pair (MixUp, Zhang et al. 2018).
+
+        Both pictures are weighted means; the mask is where either pair has a shadow.
+        """
+        assert self.real is not None
+        other = draws.integers("mixup/pair", high=len(self.real.picture))
+        mixed = draws.chance("mixup", 1, 1, 1, of=self.mixup)
+        weight = torch.where(mixed, draws.uniform("mixup/weight", 1, 1, 1), 0.0)
+        picture, clean = (
+            torch.lerp(view.float(), real[other].float(), weight).round().byte()
+            for view, real in ((pairs.picture, self.real.picture), (pairs.clean, self.real.clean))
+        )
+        return Pairs(picture, pairs.mask | (mixed & self.real.mask[other]), clean)
 
     def index(self, numbers: Iterable[int]) -> Tensor:
         """Numbers as a tensor on the device."""
@@ -189,6 +209,7 @@ def open_source(
         options.network.timesteps,
         options.objective.final,
         make_augmentation(options.augmentation),
+        options.augmentation.mixup,
         options.augmentation.coloured,
         options.augmentation.responses,
         options.objective.hide_picture,

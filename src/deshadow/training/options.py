@@ -117,6 +117,8 @@ class AugmentationOptions:
     """Standard deviation of the angle by which colours are turned around grey, in degrees."""
     saturation: float = 0.0
     """Standard deviation of the saturation, as a natural logarithm."""
+    mixup: float = 0.0
+    """Share of the images from --data that are mixed from two pairs."""
     coloured: float = 0.0
     """Share of the synthetic images whose shadows are coloured as behind glass."""
     responses: float = 0.0
@@ -124,7 +126,7 @@ class AugmentationOptions:
     sharpening."""
 
     def __post_init__(self) -> None:
-        check_shares(self, "degraded_masks", "coloured", "responses")
+        check_shares(self, "degraded_masks", "mixup", "coloured", "responses")
         if not 0 < self.crop <= 1:
             raise ValueError("--crop is a share of a picture's side: it must be above 0 and at most 1")
         check_numbers(self, "exposure", "balance", "depth", "tint", "hue", "saturation")

@@ -27,6 +27,7 @@ LITERAL: dict[str, Any] = {
     "tint": 0.0,
     "hue": 0.0,
     "saturation": 0.0,
+    "mixup": 0.0,
     "coloured": 0.0,
     "responses": 0.0,
     "clip": 0.0,
