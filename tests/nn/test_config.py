@@ -79,6 +79,8 @@ def test_presets_are_described_by_name() -> None:
     assert describe_config(find_preset("light")) == "preset 'light'"
     assert "'light' with guidance none" in describe_config(replace(find_preset("light"), guidance="none"))
     assert "sees picture" in describe_config(replace(find_preset("light"), sees="picture"))
+    free = replace(find_preset("light"), latent_range="free")
+    assert describe_config(free).endswith("latent range free")
     assert "of its own" in describe_config(
         replace(find_preset("light"), denoiser=find_preset("tiny").denoiser)
     )

@@ -106,15 +106,24 @@ def test_every_row_is_a_run_of_the_model_that_it_names(whole: Path) -> None:
 def test_rows_that_follow_others_keep_to_their_equations_whatever_the_options_say(
     data: Path, tmp_path: Path, row: str, weighting: str
 ) -> None:
-    more = ["--emphasis", "3", "--lab", "2", "--norm", "l1", "--final", "0.5", "--images", "8"]
+    more = [
+        "--emphasis",
+        "3",
+        "--lab",
+        "2",
+        "--norm",
+        "l1",
+        "--final",
+        "0.5",
+        "--spikes",
+        "1",
+        "--images",
+        "8",
+    ]
     options = ablation(data, tmp_path, *more).row(row)
     objective, model = options.objective, options.network.model
-    assert (objective.norm, objective.weighting, objective.emphasis, objective.final) == (
-        "l2",
-        weighting,
-        0,
-        0,
-    )
+    assert (objective.norm, objective.weighting) == ("l2", weighting)
+    assert (objective.emphasis, objective.final, objective.spikes) == (0, 0, 0)
     assert model.predicts == "noise"
     if row == "noise-literal":
         assert (objective.blind, objective.invariant, objective.invariant_target) == (False, 1.0, "joint")
@@ -138,8 +147,20 @@ def test_the_picture_is_hidden_only_from_a_denoiser_that_has_a_guidance(data: Pa
 
 def test_the_literal_row_is_the_recipe_paper_but_for_networks_data_and_length(data: Path) -> None:
     row = parse_ablation([str(data), "--recipe", "light", "--images", "8"]).row("noise-literal")
-    paper, literal = flatten(parse_training(["--recipe", "paper", "--data", str(data)])), flatten(row)
-    free = {"preset", "synthetic", "instances", "images", "pretrain", "out", "validate_every", "val_anchor"}
+    recipe = parse_training(["--recipe", "paper", "--data", str(data)])
+    assert row.val_steps == recipe.val_steps == 50
+    paper, literal = flatten(recipe), flatten(row)
+    free = {
+        "preset",
+        "synthetic",
+        "instances",
+        "images",
+        "pretrain",
+        "out",
+        "validate_every",
+        "val_anchor",
+        "val_steps",
+    }
     free |= {"batch", "optimizer", "rate", "warmup", "decay", "weight_decay"}
     assert {name for name, value in literal.items() if value != paper[name]} <= free
 
@@ -170,7 +191,7 @@ def test_what_predicts_noise_draws_all_timesteps_alike(
     drawn = {}
 
     def train(row: TrainingOptions, source: Source) -> None:
-        drawn[row.out.name] = source.final
+        drawn[row.out.name] = source.options.objective.final
         raise ValueError("enough")
 
     monkeypatch.setattr(one_row, "train", train)
@@ -376,6 +397,7 @@ def test_a_row_is_not_gone_on_with_under_other_options(data: Path, whole: Path) 
         (["--images", "4", "--guidance", "coarse"], "start from a model with vector fusion and a latent"),
         (["--images", "4", "--lag", "0"], "--lag must be 1 or more"),
         (["--images", "4", "--noise-steps", "2000"], "number of steps"),
+        (["--images", "4", "--val-count", "1"], "--val-count must be 2 or more"),
         (["--images", "4", "--init", "sunny"], "no weights 'sunny'"),
         (["--images", "4", "--resume"], "deshadow ablate --help"),
         (["{empty}", "--images", "4"], "no data set that is recognised"),

@@ -65,7 +65,7 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_backbone_is_the_published_network(given: Path, tmp_path: Path) -> None:
     converted = convert(str(given), str(tmp_path / "lite0.safetensors"))
     command = ["--preset", "detector", "--images", "8", "--encoder", str(converted), "--out", str(tmp_path)]
-    model = new_detector(parse_training(command))
+    model = new_detector(parse_training(command).network)
     weights, picture = draw_weights(), torch.randn(1, 3, 64, 96)
     with torch.no_grad():
         expected = F.relu6(run(weights, picture, "_conv_stem", "_bn0", stride=2))
@@ -90,9 +90,9 @@ def test_a_backbone_of_its_own_replaces_that_of_the_initial_weights(given: Path,
     save_model(tmp_path / "initial.safetensors", initial)
     converted = convert(str(given), str(tmp_path / "lite0.safetensors"))
     command = ["--preset", "detector", "--images", "8", "--init", str(tmp_path / "initial.safetensors")]
-    model = new_detector(parse_training([*command, "--encoder", str(converted)]))
+    model = new_detector(parse_training([*command, "--encoder", str(converted)]).network)
     alone = new_detector(
-        parse_training(["--preset", "detector", "--images", "8", "--encoder", str(converted)])
+        parse_training(["--preset", "detector", "--images", "8", "--encoder", str(converted)]).network
     )
     tensors, backbone, rest = (each.state_dict() for each in (model, alone, initial))
     name = "down.3.project.weight"

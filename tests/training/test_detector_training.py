@@ -8,7 +8,7 @@ from PIL import Image
 from training_runs import write_pairs
 
 from deshadow.data.augment import Pairs
-from deshadow.data.photos import Photos, load_masked_photos
+from deshadow.data.photos import Photos, load_lit_photos, load_masked_photos
 from deshadow.data.rng import Draws
 from deshadow.data.synth.banks import open_banks
 from deshadow.data.synth.dark_surfaces import DarkSurface, add_dark_surface
@@ -332,6 +332,16 @@ def test_photos_and_masks_must_come_together(tmp_path: Path) -> None:
         load_masked_photos(photos, 2)
     with pytest.raises(ValueError, match="are for a detector"):
         parse_training(["--recipe", "tiny", "--images", "8", "--masked", str(photos), "--out", str(tmp_path)])
+
+
+def test_a_single_photo_is_not_enough_to_train_and_to_validate_on(tmp_path: Path) -> None:
+    photos = write_photos(tmp_path / "photos")
+    for path in [*photos.rglob("*.*")]:
+        if path.is_file() and path.stem != "00":
+            path.unlink()
+    for load, folder in ((load_masked_photos, photos), (load_lit_photos, photos / "shadow")):
+        with pytest.raises(ValueError, match="holds one photo"):
+            load(folder, 1)
 
 
 def test_a_dark_surface_fills_most_of_the_picture_and_lies_under_the_shadow() -> None:

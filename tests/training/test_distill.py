@@ -32,6 +32,7 @@ from deshadow.training.validation import make_validation_set, remove_shadows
 TEACHER = ModelConfig(SMALL, SMALL, predicts="correction", fusion="map")
 SHORT = ["--recipe", "tiny", "--size", "32", "--batch", "8", "--val-count", "8", "--log-every", "32"]
 SHORT += ["--device", "cpu", "--out"]
+BLIND_STUDENT = ["--sees", "nothing", "--predicts", "noise", "--final", "0", "--guidance", "none"]
 
 
 @pytest.fixture(scope="module")
@@ -224,10 +225,8 @@ def test_a_distillation_goes_on_where_it_paused(teacher: str, tmp_path: Path) ->
         (["{teacher}", "--images", "8", "{missing}"], "missing"),
         (["{blind}", "--images", "8"], "sees no picture"),
         (["{other}", "--images", "8"], "another noise schedule"),
-        (
-            ["{teacher}", "--images", "8", "--sees", "nothing", "--predicts", "noise", "--guidance", "none"],
-            "student",
-        ),
+        (["{teacher}", "--images", "8", *BLIND_STUDENT], "student"),
+        (["{teacher}", "--images", "8", "--preset", "detector-tiny"], "detector-tiny detects shadows"),
     ],
 )
 def test_what_is_wrong_is_said(teacher: str, tmp_path: Path, arguments: list[str], message: str) -> None:

@@ -18,7 +18,7 @@ from deshadow.training.options import DataOptions, parse_training
 from deshadow.training.validation import remove_shadows
 
 TINY = ["--recipe", "tiny", "--size", "32", "--batch", "4", "--val-count", "2", "--device", "cpu"]
-TINY += ["--predicts", "noise", "--val-steps", "2", "--images", "4"]
+TINY += ["--predicts", "noise", "--final", "0", "--val-steps", "2", "--images", "4"]
 
 
 @pytest.fixture(scope="module")

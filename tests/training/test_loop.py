@@ -1,5 +1,6 @@
 """The training loop: its clock, its losses, its refusals, and what it imports."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +51,45 @@ def test_an_exploding_loss_rolls_back_and_goes_on(tmp_path: Path, monkeypatch: p
     assert all(np.isfinite(tensor).all() for tensor in tensors(tmp_path).values())
 
 
+def test_weights_that_are_no_longer_finite_are_rolled_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = iter(range(10**6))
+
+    class Exploding(Criterion):
+        def joint_loss(self, batch: Batch) -> Losses:
+            losses = super().joint_loss(batch)
+            if next(calls) != 5:
+                return losses
+            # The loss stays as it is, but the derivative of a root at 0 is infinite.
+            return Losses(losses.total + (0 * losses.total).sqrt(), *losses[1:])
+
+    monkeypatch.setattr(objectives, "Criterion", Exploding)
+    train(options(tmp_path, "--images", "64", *ONE_STAGE))
+    lines = read_log(tmp_path)
+    assert [line["images"] for line in lines if line["kind"] == "rollback"] == [24]
+    assert all(np.isfinite(tensor).all() for tensor in tensors(tmp_path).values())
+
+
+def test_a_rollback_to_the_first_weights_of_a_call_does_not_stop_the_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = iter(range(10**6))
+
+    class Exploding(Criterion):
+        def joint_loss(self, batch: Batch) -> Losses:
+            losses = super().joint_loss(batch)
+            return Losses(losses.total * float("nan"), *losses[1:]) if next(calls) == 5 else losses
+
+    monkeypatch.setattr(objectives, "Criterion", Exploding)
+    train(options(tmp_path, "--images", "64", "--save-every", "1000", *ONE_STAGE))
+    (line,) = [line for line in read_log(tmp_path) if line["kind"] == "rollback"]
+    assert line["to"] == 0
+    counters = json.loads(checkpoint.read_checkpoint(tmp_path / STATE).notes["counters"])
+    assert counters["steps"] == counters["images"] / 4
+    assert counters["standstill"] < counters["elapsed"] / 2
+
+
 def test_a_loss_that_never_recovers_ends_with_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Broken(Criterion):
         def joint_loss(self, batch: Batch) -> Losses:
@@ -95,6 +135,7 @@ def test_lag_moves_the_denoiser_before_the_encoder(tmp_path: Path) -> None:
         (["--images", "8", "--data", "{pairs}", "--out", "{pairs}/train/shadow"], "lies in the data"),
         (["--images", "8", "--size", "20"], "--size must be a multiple of 8"),
         (["--images", "8", "--weighting", "p2"], "use it with --predicts noise or v"),
+        (["--images", "8", "--predicts", "noise"], "use --final 0 with --predicts noise"),
         (["--images", "8", "--no-blind"], "take --predicts noise"),
         (["--images", "8", "--pretrain", "0"], "no trained encoder to freeze"),
         (["--frobnicate"], "unrecognized arguments"),
@@ -131,7 +172,18 @@ print(sorted({name.partition(".")[0] for name in sys.modules} - before - {"PIL"}
     "kind",
     [
         ["--sees", "picture", "--guidance", "none"],  # Palette
-        ["--sees", "nothing", "--guidance", "none", "--predicts", "noise", "--val-steps", "3"],  # RePaint
+        [
+            "--sees",
+            "nothing",
+            "--guidance",
+            "none",
+            "--predicts",
+            "noise",
+            "--final",
+            "0",
+            "--val-steps",
+            "3",
+        ],  # RePaint
     ],
 )
 def test_the_diffusion_baselines_are_trained_by_the_same_loop(tmp_path: Path, kind: list[str]) -> None:

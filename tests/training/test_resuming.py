@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from random_models import random_model
 from training_runs import finish, last, options, start, tensors
 
+from deshadow.nn.config import find_preset
 from deshadow.runtime import checkpoint
-from deshadow.training.journal import read_log
+from deshadow.training.journal import LOG, read_log
 from deshadow.training.loop import train
 from deshadow.training.state import STATE
 
@@ -126,6 +128,26 @@ def test_a_run_is_not_begun_over_another(tmp_path: Path) -> None:
         train(options(tmp_path, "--images", "4"))
     with pytest.raises(ValueError, match="was asked for"):
         train(options(tmp_path, "--images", "8", "--resume", "--fusion", "map"))
+
+
+def test_a_run_that_saved_nothing_is_begun_anew(tmp_path: Path) -> None:
+    (tmp_path / LOG).write_text('{"kind": "begin", "images": 0}\n{"kind": "train", "images": 3200}\n')
+    train(options(tmp_path, "--images", "4"))
+    assert [line["images"] for line in read_log(tmp_path) if line["kind"] == "train"] == [4]
+
+
+def test_the_initial_weights_are_not_needed_to_resume(tmp_path: Path) -> None:
+    initial = tmp_path / "initial.safetensors"
+    checkpoint.save_model(initial, random_model(find_preset("tiny")))
+    given = ("--images", "16", "--init", str(initial), "--pretrain", "0")
+    train(options(tmp_path / "whole", *given))
+    train(options(tmp_path / "run", *given, "--pause-after", "1e-6"))
+    initial.unlink()
+    train(options(tmp_path / "run", *given, "--resume"))
+    ended = tensors(tmp_path / "run")
+    assert all((tensor == ended[name]).all() for name, tensor in tensors(tmp_path / "whole").items())
+    # Nor need they be named.
+    train(options(tmp_path / "run", "--images", "16", "--pretrain", "0", "--resume"))
 
 
 def test_a_finished_run_is_not_trained_on(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_the_encoder_is_taken_from_where_the_options_say(tmp_path: Path, encoder
     more = ["--init", str(tmp_path / "init.safetensors")]
     if encoder is not None:
         more += ["--encoder", str(tmp_path / "other.safetensors") if encoder == "other" else encoder]
-    model = new_remover(options(tmp_path / "run", "--images", "4", *more))
+    model = new_remover(options(tmp_path / "run", "--images", "4", *more).network)
     for name, tensor in model.state_dict().items():
         origin = encoder or "init" if name.startswith("encoder.") else "init"
         same = {each for each in given if np.array_equal(tensor.numpy(), given[each][name])}
@@ -87,7 +87,7 @@ def test_weights_without_a_bypass_start_a_model_with_one(tmp_path: Path) -> None
     plain = random_model(replace(tiny, denoiser=replace(tiny.denoiser, bypass=False)))
     checkpoint.save_model(tmp_path / "plain.safetensors", plain, half=False)
     more = ["--init", str(tmp_path / "plain.safetensors"), "--encoder", "new"]
-    model = new_remover(options(tmp_path / "run", "--images", "4", *more))
+    model = new_remover(options(tmp_path / "run", "--images", "4", *more).network)
     found, given = model.denoiser.state_dict(), plain.denoiser.state_dict()
     assert {name for name in found if name not in given} == {"bypass.weight", "bypass.bias"}
     assert all(
@@ -99,7 +99,7 @@ def test_an_encoder_of_another_shape_is_refused(tmp_path: Path) -> None:
     checkpoint.save_model(tmp_path / "light.safetensors", LFGDiffusion(find_preset("light")))
     chosen = options(tmp_path, "--images", "4", "--encoder", str(tmp_path / "light.safetensors"))
     with pytest.raises(ValueError, match="name weights whose networks fit"):
-        new_remover(chosen)
+        new_remover(chosen.network)
 
 
 def test_the_model_is_that_of_the_task_that_is_given(tmp_path: Path) -> None:

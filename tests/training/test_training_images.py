@@ -97,6 +97,16 @@ def test_the_shares_of_real_and_synthetic_images_are_those_asked_for(tmp_path: P
     assert kinds.count("instances") == pytest.approx(150, abs=5)
 
 
+def test_runs_without_pairs_are_validated_on_the_same_pictures(tmp_path: Path) -> None:
+    one = options(tmp_path, "--images", "1", "--exposure", "0", "--hue", "20")
+    source = open_source(one, torch.device("cpu"))
+    other = replace(options(tmp_path, "--images", "1", "--coloured", "1"), seed=1)
+    for ours, theirs in zip(
+        make_validation_set(one, source), make_validation_set(other, source.for_run(other)), strict=True
+    ):
+        assert torch.equal(ours, theirs)
+
+
 def test_validation_pictures_keep_their_way_up(tmp_path: Path) -> None:
     data = write_pairs(tmp_path / "data")
     for path in (data / "val").rglob("*.png"):

@@ -47,6 +47,7 @@ def load_masked_photos(source: Path, held_out: int) -> SplitPhotos:
         raise ValueError(f"{source} has a photo or a mask alone: {', '.join(alone[:3])}; both need one name")
     if not pictures:
         raise ValueError(f"{source} holds no photos in a folder shadow/ with masks in mask/")
+    check_several(source, len(pictures))
     return SplitPhotos(
         *(
             stack_photos(source, {name: pictures[name] for name in names}, masks)
@@ -60,6 +61,7 @@ def load_lit_photos(source: Path, held_out: int) -> SplitPhotos:
     files = dict(picture_files(source))
     if not files:
         raise ValueError(f"{source} holds no pictures")
+    check_several(source, len(files))
     return SplitPhotos(
         *(
             stack_photos(source, {name: files[name] for name in names}, {})
@@ -68,8 +70,16 @@ def load_lit_photos(source: Path, held_out: int) -> SplitPhotos:
     )
 
 
+def check_several(source: Path, count: int) -> None:
+    """Refuse a single photo."""
+    if count < 2:
+        raise ValueError(
+            f"{source} holds one photo, but one is needed to train on and another to validate on"
+        )
+
+
 def split_names(names: Sequence[str], held_out: int) -> tuple[list[str], list[str]]:
-    """The names to train on, and those held out: the ones with the smallest hashes, but never all."""
+    """The names to train on, and those held out: those with the smallest hashes, half of all at most."""
     ranked = sorted(names, key=lambda name: hashlib.sha256(PurePosixPath(name).stem.encode()).digest())
     count = min(held_out, len(names) // 2)
     return sorted(ranked[count:]), sorted(ranked[:count])

@@ -310,8 +310,9 @@ def describe_config(config: Config) -> str:
     for name, known in PRESETS.items():
         if config == known:
             return f"preset {name!r}"
-        parts = {name: getattr(config, name) for name in ("guidance", "fusion", "predicts", "sees")}
+        names = ("guidance", "fusion", "predicts", "sees", "latent_range")
+        parts = {name: getattr(config, name) for name in names}
         if replace(known, **parts) == config:
-            parts_text = ", ".join(f"{part} {value}" for part, value in parts.items())
+            parts_text = ", ".join(f"{part.replace('_', ' ')} {value}" for part, value in parts.items())
             return f"preset {name!r} with {parts_text}"
     return f"a configuration of its own ({config.denoiser.base} channels, fold {config.denoiser.fold})"

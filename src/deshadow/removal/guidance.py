@@ -33,11 +33,9 @@ class Panel:
     note: str = ""
 
 
-def encode_photo_guidance(
-    backend: Backend, pixels: Field, selection: Selection, dilate: int = RemovalOptions.dilate
-) -> NDArray[np.float32]:
+def encode_photo_guidance(backend: Backend, pixels: Field, selection: Selection) -> NDArray[np.float32]:
     """(C, h, w): the guidance of a whole photo (H, W, 3), at the size that networks see."""
-    _, picture, mask = make_network_input(pixels, selection, dilate)
+    _, picture, mask = make_network_input(pixels, selection, RemovalOptions.dilate)
     guidance = encode_guidance(backend, picture, mask)
     if guidance is None:
         raise ValueError(

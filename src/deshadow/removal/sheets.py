@@ -9,10 +9,10 @@ from PIL import Image, ImageDraw, ImageFilter, ImageFont
 from deshadow.image.colour import round_to_8_bits
 from deshadow.image.sheets import Card, draw_sheet, fade_outside, outline, shrink_to_fit
 from deshadow.photo import encode_photo, read_image
+from deshadow.removal.masks import Labels
 from deshadow.removal.parts import measure_extent
 
 Floats = NDArray[np.float32]
-Labels = NDArray[np.int32]
 
 _COLOURS = ((255, 96, 0), (0, 122, 255), (52, 168, 83), (214, 51, 132), (111, 66, 193), (0, 150, 160))
 _SIDE = 1600  # longest side of one half of a comparison

@@ -39,15 +39,15 @@ class Window:
         return slice(self.top, self.top + self.height), slice(self.left, self.left + self.width)
 
 
-def lay_out(mask: Field, side: int = WINDOW_SIDE, overlap: int = OVERLAP) -> list[Window]:
+def lay_out(mask: Field) -> list[Window]:
     """The windows of a picture (H, W) where the mask is not 0, evenly spread over its bounding box."""
     rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     if not len(rows):
         return []
-    height, width = (min(side, size) for size in mask.shape)
+    height, width = (min(WINDOW_SIDE, size) for size in mask.shape)
     windows = []
-    for top in _spread(int(rows[0]), int(rows[-1]) + 1, mask.shape[0], side, overlap):
-        for left in _spread(int(columns[0]), int(columns[-1]) + 1, mask.shape[1], side, overlap):
+    for top in _spread(int(rows[0]), int(rows[-1]) + 1, mask.shape[0]):
+        for left in _spread(int(columns[0]), int(columns[-1]) + 1, mask.shape[1]):
             window = Window(top, left, height, width)
             if mask[window.place].any():
                 windows.append(window)
@@ -105,16 +105,16 @@ def _add_detail(quick: Field, total: Field, weights: Field) -> Field:
     return result
 
 
-def _spread(first: int, end: int, size: int, side: int, overlap: int) -> list[int]:
+def _spread(first: int, end: int, size: int) -> list[int]:
     """Where windows begin along one axis of `size` pixels so that they cover `first` to `end` evenly."""
-    if size <= side:
+    if size <= WINDOW_SIDE:
         return [0]
-    margin = overlap // 2  # beyond the edge of the shadow, so that the windows contain lit ground
+    margin = OVERLAP // 2  # beyond the edge of the shadow, so that the windows contain lit ground
     first, end = max(0, first - margin), min(size, end + margin)
-    if end - first <= side:
-        return [min(max(0, (first + end - side) // 2), size - side)]
-    count = -(-(end - first - overlap) // (side - overlap))
-    return [int(start) for start in np.linspace(first, end - side, count).round()]
+    if end - first <= WINDOW_SIDE:
+        return [min(max(0, (first + end - WINDOW_SIDE) // 2), size - WINDOW_SIDE)]
+    count = -(-(end - first - OVERLAP) // (WINDOW_SIDE - OVERLAP))
+    return [int(start) for start in np.linspace(first, end - WINDOW_SIDE, count).round()]
 
 
 def _to_batch(field: Field) -> Field:

@@ -62,7 +62,7 @@ class Ablation:
     # A validation takes time, which counts, and each row is validated at its end anyhow.
     validation: ValidationOptions = field(default_factory=lambda: ValidationOptions(validate_every=10**9))
     noise_steps: int = 50
-    """Sampling steps with which rows that predict noise are scored."""
+    """Sampling steps with which rows that predict noise or v are scored."""
     machine: Machine = field(default_factory=Machine)
     seed: int = 0
     """Seed of all random numbers."""
@@ -79,6 +79,10 @@ class Ablation:
             )
         if not self.objective.invariant:
             raise ValueError("an ablation leaves parts of the method out: --invariant must be above 0")
+        if self.validation.val_count < 2:
+            raise ValueError(
+                "--val-count must be 2 or more: a row is scored with another picture's latent too"
+            )
         if self.lag < 1 and "lagged" in self.names:
             raise ValueError("--lag must be 1 or more for the row lagged")
         for name in self.names:
@@ -145,7 +149,7 @@ def ablate(options: Ablation) -> Path:
 
     @lru_cache(maxsize=1)
     def open_data(inputs: DataOptions) -> tuple[Source, Pairs]:  # once for rows that share it
-        row = replace(options.row(options.names[0]), inputs=inputs, seed=options.seed)
+        row = replace(options.row("latent"), inputs=inputs)
         with join_processes(options.machine.device) as world:
             source = open_source(row, world.device)
         return source, make_validation_set(row, source)

@@ -51,46 +51,33 @@ class Scenes(NamedTuple):
 class Source:
     """Where the images of a run come from, all of it on one device."""
 
+    options: TrainingOptions
+    device: torch.device
     real: Pairs | None
     """(N, …) pairs of one size."""
     extra: Pairs | None
     """The same of another set."""
-    extra_share: float
     backgrounds: Tensor | None
     occluders: Occluders | None
-    synthetic: float
-    instances: float
-    size: int
-    seed: int
-    timesteps: int
-    final: float
-    augmentation: Augmentation
-    """How real pairs are varied, and backgrounds before shadows fall on them."""
-    mixup: float
-    """Share of the real pictures that are mixed from two pairs."""
-    coloured: float
-    """Share of the synthetic pictures whose shadows are coloured."""
-    responses: float
-    """Share of the pictures that are shown as another camera would give them."""
-    hidden: float
-    """Share of the pictures that are hidden from the denoiser in stage two."""
-    degraded: float
-    """Share of the masks that are degraded, as those of people and detectors are; the others are dilated."""
-    device: torch.device
 
     def for_run(self, options: TrainingOptions) -> "Source":
-        """The same data, with the timesteps and the augmentation of another run."""
-        return replace(
-            self,
-            timesteps=options.network.timesteps,
-            final=options.objective.final,
-            augmentation=make_augmentation(options.augmentation),
-            mixup=options.augmentation.mixup,
-            coloured=options.augmentation.coloured,
-            responses=options.augmentation.responses,
-            hidden=options.objective.hide_picture,
-            degraded=options.augmentation.degraded_masks,
-        )
+        """The same data, for a run with other options."""
+        return replace(self, options=options)
+
+    @property
+    def seed(self) -> int:
+        """Seed of all random numbers."""
+        return self.options.seed
+
+    @property
+    def size(self) -> int:
+        """Side of the images in pixels."""
+        return self.options.inputs.size
+
+    @property
+    def synthetic(self) -> float:
+        """Share of synthetic images."""
+        return self.options.inputs.synthetic if self.options.inputs.data is not None else 1.0
 
     def batch(self, first: int, count: int) -> Batch:
         """Images number first to first + count − 1, varied, with masks, noise and timesteps."""
@@ -101,49 +88,52 @@ class Source:
         draws = Draws(self.seed, self.index([n for numbers in groups.values() for n in numbers]))
         scenes = Scenes(*(torch.cat(tensors) for tensors in zip(*parts, strict=True)))
         views = scenes.picture.float() / 255, scenes.clean.float() / 255
-        if self.responses:
-            views = vary_responses(views, draws, self.responses)
+        if self.options.augmentation.responses:
+            views = vary_responses(views, draws, self.options.augmentation.responses)
         picture, clean = (view * 2 - 1 for view in views)
         return Batch(
             picture.contiguous(),
-            draw_masks(scenes.mask, scenes.protected, draws, self.degraded),
+            draw_masks(scenes.mask, scenes.protected, draws, self.options.augmentation.degraded_masks),
             clean.contiguous(),
             draws.normal("diffusion/noise", *picture.shape[1:]),
             self.times(draws),
-            draws.chance("picture/hidden", of=self.hidden),
+            draws.chance("picture/hidden", of=self.options.objective.hide_picture),
         )
 
     def times(self, draws: Draws) -> Tensor:
         """(B,) timesteps: the last one for a share of the images, any for the others."""
-        last = draws.chance("timestep/final", of=self.final)
-        return torch.where(last, self.timesteps, 1 + draws.integers("timestep", high=self.timesteps))
+        last, length = (
+            draws.chance("timestep/final", of=self.options.objective.final),
+            self.options.network.timesteps,
+        )
+        return torch.where(last, length, 1 + draws.integers("timestep", high=length))
 
     def kind(self, number: int) -> SampleKind:
         """The kind of an image; every range of numbers holds the kinds in nearly the same shares."""
-        if self.extra is not None and number * SILVER % 1 < self.extra_share:
+        if self.extra is not None and number * SILVER % 1 < self.options.inputs.extra_share:
             return "extra"
         place = number * GOLDEN % 1
         if place >= self.synthetic:
             return "real"
-        return "instances" if place < self.synthetic * self.instances else "sunlight"
+        return "instances" if place < self.synthetic * self.options.inputs.instances else "sunlight"
 
     def scenes(self, kind: SampleKind, numbers: Sequence[int]) -> Scenes:
         """Scenes of one kind, (B, …, size, size)."""
-        draws = Draws(self.seed, self.index(numbers))
+        draws, chosen = Draws(self.seed, self.index(numbers)), self.options.augmentation
         if kind in ("real", "extra"):
             found = self.choose_pairs(numbers, self.extra if kind == "extra" else self.real)
-            if self.mixup and kind == "real":
+            if chosen.mixup and kind == "real":
                 found = self.mix(found, draws)
-            pairs = augment(found, draws, self.size, self.augmentation)
+            pairs = augment(found, draws, self.size, make_augmentation(chosen))
             return Scenes(*pairs, torch.zeros_like(pairs.mask))
         assert self.backgrounds is not None
         assert self.occluders is not None
         # A crop of a background is never enlarged.
-        uncut = replace(self.augmentation, crop=(1 / MARGIN, 1.0))
+        uncut = replace(make_augmentation(chosen), crop=(1 / MARGIN, 1.0))
         lit = vary(choose_backgrounds(draws, self.backgrounds), draws, self.size, uncut)
         recipe = SHADOW_RECIPES[kind]
-        if self.coloured:
-            recipe = replace(recipe, filter=(self.coloured, recipe.filter[1]))
+        if chosen.coloured:
+            recipe = replace(recipe, filter=(chosen.coloured, recipe.filter[1]))
         made = cast_shadows(lit, self.occluders, draws, recipe)
         others = (made.instances & ~made.targets[..., None, None]).any(1, keepdim=True)
         return Scenes(made.picture, made.mask, made.clean, others & ~made.mask)
@@ -162,7 +152,7 @@ class Source:
         """
         assert self.real is not None
         other = draws.integers("mixup/pair", high=len(self.real.picture))
-        mixed = draws.chance("mixup", 1, 1, 1, of=self.mixup)
+        mixed = draws.chance("mixup", 1, 1, 1, of=self.options.augmentation.mixup)
         weight = torch.where(mixed, draws.uniform("mixup/weight", 1, 1, 1), 0.0)
         picture, clean = (
             torch.lerp(view.float(), real[other].float(), weight).round().byte()
@@ -189,33 +179,14 @@ def open_source(
     if inputs.extra is not None:
         found = find(inputs.extra, skip_problems=inputs.skip_problems).samples
         extra = Pairs(*(view.to(device) for view in stack_samples(found)))
-    synthetic = inputs.synthetic if inputs.data is not None else 1.0
-    backgrounds, occluders = None, None
-    if synthetic or with_banks:
-        size = round(margin * inputs.size)
-        backgrounds, occluders = open_banks(
-            inputs.backgrounds, inputs.occluders, size, options.seed, DRAWN, device
-        )
-    return Source(
-        real,
-        extra,
-        inputs.extra_share,
-        backgrounds,
-        occluders,
-        synthetic,
-        inputs.instances,
-        inputs.size,
-        options.seed,
-        options.network.timesteps,
-        options.objective.final,
-        make_augmentation(options.augmentation),
-        options.augmentation.mixup,
-        options.augmentation.coloured,
-        options.augmentation.responses,
-        options.objective.hide_picture,
-        options.augmentation.degraded_masks,
-        device,
+    source = Source(options, device, real, extra, None, None)
+    if not (source.synthetic or with_banks):
+        return source
+    size = round(margin * inputs.size)
+    backgrounds, occluders = open_banks(
+        inputs.backgrounds, inputs.occluders, size, options.seed, DRAWN, device
     )
+    return replace(source, backgrounds=backgrounds, occluders=occluders)
 
 
 def make_augmentation(options: AugmentationOptions) -> Augmentation:

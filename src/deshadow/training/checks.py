@@ -93,7 +93,9 @@ class Keeper:
             checkpoint.save_model(self.options.out / WEIGHTS, self.state.average, notes=notes)
 
     def accepts(self, loss: float, stage: int) -> bool:
-        """Whether a loss is finite and not much larger than the one before in this stage."""
+        """Whether loss and weights are finite, and the loss not much above the one before in this stage."""
+        if not self.state.is_finite():
+            return False
         if stage != self.stage:  # the loss is a mean over both stages, each of which has its own size
             self.loss, self.stage = math.inf, stage
             return math.isfinite(loss)
@@ -103,15 +105,15 @@ class Keeper:
         return True
 
     def roll_back(self, loss: float, journal: Journal) -> None:
-        """Restore the last good weights. Images and time are not reset, so that other images follow."""
+        """Restore the last good weights. Images, steps and time go on, so that other images follow."""
         self.rollbacks += 1
         if self.rollbacks > MOST_ROLLBACKS:
             raise ValueError(
                 f"the loss is {loss} after several rollbacks: start a new run with a smaller --rate"
             )
         state = self.state
-        images, elapsed, standstill = state.images, state.elapsed, state.standstill
+        images, steps, elapsed, standstill = state.images, state.steps, state.elapsed, state.standstill
         state.restore(self.good)
-        state.images, state.elapsed, state.standstill = images, elapsed, standstill
+        state.images, state.steps, state.elapsed, state.standstill = images, steps, elapsed, standstill
         journal.write("rollback", images, loss=str(loss), to=self.good.images)
         journal.say(f"loss {loss} at {images:,} images: back to the weights of {self.good.images:,}")

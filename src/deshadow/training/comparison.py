@@ -23,6 +23,8 @@ from deshadow.training.validation import remove_shadows
 COMPARISON = "distilled.md"
 SIDE = 256
 """Side of the picture whose cost is counted."""
+TRIES = 5
+"""Pictures whose time is measured."""
 
 
 class Contender(NamedTuple):
@@ -72,12 +74,10 @@ def count_flop(config: ModelConfig, steps: int) -> int:
     return once.flop + steps * sum(cost.values(), Cost()).flop
 
 
-def time_picture(
-    backend: TorchBackend, pairs: Pairs, steps: int, anchor: AnchorKind = "none", tries: int = 5
-) -> float:
+def time_picture(backend: TorchBackend, pairs: Pairs, steps: int, anchor: AnchorKind) -> float:
     """Median seconds for one picture."""
     times = []
-    for k in range(tries + 1):
+    for k in range(TRIES + 1):
         one = Pairs(*(view[k % len(view)][None] for view in pairs))
         began = time.perf_counter()
         remove_shadows(backend, one, steps, 0, anchor=anchor).cpu()

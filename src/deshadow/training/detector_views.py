@@ -101,7 +101,7 @@ class Views:
         if self.is_masked(number):
             return "masked"
         place = number * SILVER % 1 - (self.masked_share if self.masked is not None else 0)
-        if self.source.extra is not None and place < self.source.extra_share:
+        if self.source.extra is not None and place < self.source.options.inputs.extra_share:
             return "extra"
         if self.lit is not None and number * SILVER % 1 >= 1 - self.lit_share:
             return "lit"

@@ -17,6 +17,7 @@ from torch import Tensor
 from deshadow.diffusion.anchor import Anchor
 from deshadow.diffusion.choices import AnchorKind
 from deshadow.diffusion.prediction import diffuse, noise_from, picture_from
+from deshadow.nn.config import ModelConfig
 from deshadow.nn.lfg import LFGDiffusion, standardise
 from deshadow.runtime import checkpoint
 from deshadow.training.arguments import check_numbers, check_shares
@@ -88,6 +89,10 @@ class Distillation:
             raise ValueError("name the teacher: deshadow distill WEIGHTS DATA")
         check_shares(self, "truth")
         check_numbers(self, "latent")
+        if not isinstance(self.network.config, ModelConfig):
+            raise ValueError(
+                f"{self.network.preset} detects shadows, and only what removes them is distilled"
+            )
         model = self.training.network.model
         for steps in (self.teacher_steps, self.compare_steps or 1):
             model.schedule.times(steps)

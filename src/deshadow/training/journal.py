@@ -15,12 +15,13 @@ LOG = "log.jsonl"
 class Journal:
     """Writes log and messages; a quiet one, for all processes but the first, writes nothing."""
 
-    def __init__(self, folder: Path, *, quiet: bool) -> None:
+    def __init__(self, folder: Path, *, resume: bool, quiet: bool) -> None:
+        """A run that is not resumed begins a new log: one that is there is of a run that saved nothing."""
         self.quiet = quiet
         self.board: Any = None
         if quiet:
             return
-        self.file = (folder / LOG).open("a", encoding="utf-8")
+        self.file = (folder / LOG).open("a" if resume else "w", encoding="utf-8")
         if find_spec("tensorboard") is not None:
             from torch.utils.tensorboard.writer import SummaryWriter
 

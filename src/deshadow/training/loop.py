@@ -29,9 +29,8 @@ def train(
     """Train to the end, or to a pause, and return the scores of the last validation.
 
     These are a `validation.Validation` for a remover, a `detector_validation.DetectorValidation` for a
-    detector. The task is that
-    of the options unless given. `source` saves opening the data again; `about` is what the weights are to say
-    of their training beside the options.
+    detector. `task` is by default that of the options. `source` saves opening the data again; `about` is what
+    the weights are to say of their training beside the options.
     """
     with join_processes(options.machine.device) as world, catch_signals() as caught:
         run = Run(options, world, caught, task, source, about)
@@ -62,7 +61,7 @@ class Run:
         self.validator = Validator(self.task, options, held, world, self.state.images)
         if world.leads:
             options.out.mkdir(parents=True, exist_ok=True)
-        self.journal = Journal(options.out, quiet=not world.leads)
+        self.journal = Journal(options.out, resume=options.resume, quiet=not world.leads)
         self.gradients = new_gradients(options, self.task, self.state, world)
         self.batches = BatchesAhead() if world.device.type == "cuda" else Batches()
         self.clock = Clock(options, self.state, world)

@@ -48,7 +48,7 @@ class DataOptions:
     """Folder of real pairs, in any layout that `deshadow data look` reads. Without it all images are
     synthetic."""
     split: str | None = None
-    """The split to train on. By default train, or everything where there are no splits."""
+    """The split to train on. By default train, or everything where no split is called so."""
     val_split: str | None = None
     """The split to validate on. By default val, else test, else the pairs that are trained on."""
     backgrounds: Path | None = None
@@ -190,9 +190,10 @@ class PictureLoss:
     weighting: Weighting = "uniform"
     """Weights over timesteps: all alike, or P2 with γ = k = 1 as in the paper's appendix B."""
     lab: float = 0.0
-    """Weight of the error in LAB beside that in RGB, where the prediction yields a picture."""
+    """Weight of the error in LAB beside that in RGB. It has no effect on predictions of noise and v."""
     detail: float = 0.0
-    """Weight of the error in the local strength of gradients, which are too weak in a blurred picture."""
+    """Weight of the error in the local strength of gradients, which are too weak in a blurred picture. It has
+    no effect on predictions of noise and v."""
     emphasis: float = 0.0
     """How much more an error under the mask weighs than one outside it."""
     final: float = 0.0
@@ -284,19 +285,19 @@ class ValidationOptions:
     """Images between two validations. The end of a run is always validated."""
     val_count: int = 64
     """Pictures in a validation."""
-    val_steps: int = 1
-    """Sampling steps in a validation."""
+    val_steps: int | None = None
+    """Sampling steps in a validation. By default 50 where the model predicts noise or v, else 1."""
     val_anchor: AnchorKind = "none"
     """What a validation keeps of the lit part of the photo while it samples: none, as in the paper; lit: the
     pixels outside the mask; mean: only their mean colour."""
 
     def __post_init__(self) -> None:
-        check_counts(self, "validate_every", "val_count", "val_steps")
+        check_counts(self, "validate_every", "val_count")
 
 
 @dataclass(frozen=True)
 class Machine:
-    """How a run is computed, saved and logged; its weights do not depend on these options."""
+    """How a run is computed, saved and logged; its weights depend on these options by rounding alone."""
 
     device: str = "auto"
     """auto, cpu, or a device of torch: cuda, mps."""
@@ -349,13 +350,19 @@ class TrainingOptions:
         if isinstance(config, ModelConfig):
             if self.photos.masked is not None or self.photos.lit is not None:
                 raise ValueError("--masked and --lit are for a detector: choose one by --preset")
-            config.schedule.times(self.validation.val_steps)
-            check_objective(self.objective, self.network)
+            config.schedule.times(self.val_steps)
+            check_objective(self.objective, self.network, resume=self.resume)
         else:
             photos, pairs = self.photos, self.inputs
             given = (photos.masked, photos.masked_share), (photos.lit, photos.lit_share)
             if sum(share for path, share in (*given, (pairs.extra, pairs.extra_share)) if path) > 1:
                 raise ValueError("--masked-share, --lit-share and --extra-share add up to more than 1")
+
+    @property
+    def val_steps(self) -> int:
+        """Sampling steps in a validation of a remover."""
+        chosen = self.validation.val_steps
+        return self.network.model.prediction.steps if chosen is None else chosen
 
     def to_json(self) -> str:
         """All values, for the log and the saved state."""
@@ -371,15 +378,20 @@ class TrainingOptions:
         }
 
 
-def check_objective(objective: Objective, network: ModelOptions) -> None:
+def check_objective(objective: Objective, network: ModelOptions, *, resume: bool) -> None:
     """Refuse losses that make no sense for these networks."""
     model = network.model
     if objective.weighting == "p2" and model.prediction.noise_error is None:
         raise ValueError("--weighting p2 weights the error of the noise: use it with --predicts noise or v")
+    if objective.final and model.predicts == "noise":
+        raise ValueError(
+            "at the last timestep y_t is nothing but noise, and predicting it teaches nothing: "
+            "use --final 0 with --predicts noise"
+        )
     if not objective.blind and objective.pretrain and PREDICTIONS[model.predicts].needs_shadow:
         raise ValueError("--no-blind leaves nothing to correct in stage one: take --predicts noise")
     frozen = model.guidance == "latent" and objective.invariant and objective.invariant_target == "frozen"
-    trained = objective.pretrain or network.encoder not in (None, "new")
+    trained = resume or objective.pretrain or network.encoder not in (None, "new")
     if frozen and not trained and (network.init is None or network.encoder == "new"):
         raise ValueError(
             "without stage one there is no trained encoder to freeze: let --pretrain be above 0, give --init "

@@ -36,17 +36,18 @@ LITERAL: dict[str, Any] = {
 """The paper to the letter, apart from networks, data, learning rate and length."""
 
 RECIPES: dict[str, dict[str, Any]] = {
-    # Appendix B; the paper names neither optimizer nor batch: AdamW without weight decay, 64.
+    # Appendix B; the paper names neither optimizer nor batch: AdamW without weight decay, and as many images
+    # as fit on one large GPU, with both passes of the encoder in Eq. 10.
     "paper": {
         **LITERAL,
         "preset": "paper",
+        "batch": 32,
         "pretrain": 0.5,
         "rate": 2.5e-5,
         "warmup": 0,
         "decay": "constant",
         "weight_decay": 0.0,
-        "images": 200_000 * 64,
-        "val_steps": 50,
+        "images": 200_000 * 32,
     },
     "light": {
         "preset": "light",

@@ -5,7 +5,6 @@ import json
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from deshadow.training.batches import Source
 from deshadow.training.digest import digest_code
 from deshadow.training.endings import Interrupted
 from deshadow.training.figures import measure_figures
-from deshadow.training.journal import LOG, read_log
+from deshadow.training.journal import read_log
 from deshadow.training.loop import train
 from deshadow.training.options import DataOptions, TrainingOptions
 from deshadow.training.state import STATE, WEIGHTS
@@ -72,14 +71,14 @@ def run_row(row: TrainingOptions, open_data: OpenData, left: float) -> bool:
         changes["pause_after"] = left
     row = change(row, changes)
     source, pairs = open_data(row.inputs)
-    validation = train(row, source=replace(source.for_run(row), seed=row.seed))
+    validation = train(row, source=source.for_run(row))
     ending = read_log(row.out)[-1]
     if ending["kind"] != "end":
         return False
     model = checkpoint.load_remover(row.out / WEIGHTS)
     parameters = sum(parameter.numel() for parameter in model.parameters())
     alive = row.network.model.guidance == "latent"
-    steps, anchor = row.validation.val_steps, row.validation.val_anchor
+    steps, anchor = row.val_steps, row.validation.val_anchor
     backend = TorchBackend(model, str(source.device), "float32")
     write_record(
         row.out,
@@ -104,9 +103,7 @@ def begin_row(row: TrainingOptions) -> list[dict[str, str]]:
     """Write the options of a row into its folder; returns the digests of all code that it has run with."""
     row.out.mkdir(parents=True, exist_ok=True)
     codes: list[dict[str, str]] = []
-    if not (row.out / STATE).exists():  # it was killed before it saved anything
-        (row.out / LOG).unlink(missing_ok=True)
-    elif (row.out / CODE).exists():
+    if (row.out / STATE).exists() and (row.out / CODE).exists():
         codes = json.loads((row.out / CODE).read_text())
     codes += [digest_code()] if digest_code() not in codes else []
     write_whole(row.out / BEGUN, json.dumps(comparable(row)).encode())

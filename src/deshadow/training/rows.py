@@ -9,7 +9,7 @@ INPUT = "input"
 SECOND = "-seed2"
 """Ending of the rows that repeat another one with the next seed."""
 
-NOISE = {"predicts": "noise", "norm": "l2", "final": 0.0, "val_anchor": "lit"}
+NOISE = {"predicts": "noise", "norm": "l2", "final": 0.0, "spikes": 0.0, "val_anchor": "lit"}
 """At the last timestep y_t is nothing but noise, and predicting it teaches nothing: all timesteps alike.
 ε hardly learns the colour of a picture, so the lit pixels are kept where these rows are scored."""
 P2 = {**NOISE, "weighting": "p2"}

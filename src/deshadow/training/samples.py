@@ -43,7 +43,7 @@ def draw_samples(model: LFGDiffusion, pairs: Pairs, options: TrainingOptions, pa
         "result": remove_shadows(
             backend,
             chosen,
-            options.validation.val_steps,
+            options.val_steps,
             options.seed,
             anchor=options.validation.val_anchor,
         ),

@@ -2,6 +2,7 @@
 
 from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
+from dataclasses import replace
 from functools import partial
 
 import torch
@@ -9,13 +10,12 @@ from torch.nn.parallel import DistributedDataParallel
 
 from deshadow.nn.blocks import find_kernels
 from deshadow.nn.config import Config, ModelConfig
-from deshadow.training.journal import LOG
 from deshadow.training.objectives import PictureError
 from deshadow.training.optimizers import Muon
 from deshadow.training.options import Machine, Optimization, TrainingOptions
 from deshadow.training.recorded import Gradients, RecordedGradients
 from deshadow.training.spikes import SpikeLoss
-from deshadow.training.state import STATE, State, load_snapshot
+from deshadow.training.state import STATE, WEIGHTS, State, load_snapshot
 from deshadow.training.tasks import Task
 from deshadow.training.world import World
 
@@ -25,15 +25,16 @@ def check_options(options: TrainingOptions, world: World) -> None:
     batch, out = options.optimization.batch, options.out
     if batch % world.size:
         raise ValueError(f"--batch {batch} does not divide among {world.size} processes")
-    if world.leads and not options.resume and ((out / STATE).exists() or (out / LOG).exists()):
+    if world.leads and not options.resume and any((out / name).exists() for name in (STATE, WEIGHTS)):
         raise ValueError(f"{out} holds a run already: continue it with --resume, or name another --out")
 
 
 def new_state(options: TrainingOptions, task: Task, world: World) -> State:
     """The state at the beginning of a run, or where it is to be resumed."""
     torch.manual_seed(options.seed)
-    model = task.model(options)
     saved = load_snapshot(options.out, options.network.config) if options.resume else None
+    # What a run was started with need not be there any more when it is resumed.
+    model = task.model(replace(options.network, init=None, encoder=None) if saved else options.network)
     layout = torch.channels_last if world.device.type == "cuda" else torch.contiguous_format
     model = model.to(world.device, memory_format=layout).train()
     average = deepcopy(model).eval().requires_grad_(requires_grad=False)

@@ -31,7 +31,7 @@ class State:
     frozen: Encoder | None = None
     """E*, the encoder as it was at the end of stage one, where the invariant loss pulls to it."""
     pretrained: bool = False
-    """Whether stage one is over, and E* frozen."""
+    """Whether stage two has begun; from then on E* is frozen, where there is one."""
     images: int = 0
     """Images that the run has seen."""
     steps: int = 0
@@ -56,6 +56,11 @@ class State:
         tensors = {name: tensor.detach().to("cpu", copy=True) for name, tensor in self.tensors().items()}
         counters = {name: getattr(self, name) for name in COUNTERS}
         return Snapshot(self.model.config, tensors, **counters)
+
+    def is_finite(self) -> bool:
+        """Whether all weights are finite: an infinite gradient makes them NaN, though the loss was finite."""
+        norms = torch._foreach_norm(list(self.model.parameters()))
+        return bool(torch.stack(norms).isfinite().all())
 
     def end_stage_one(self) -> None:
         """Freeze E*: the averaged encoder as it is now."""

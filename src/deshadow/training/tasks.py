@@ -36,7 +36,7 @@ BYPASS = ".bypass."
 class Task:
     """The functions that the loop calls. Models, batches, losses and scores are the task's own types."""
 
-    model: Callable[[TrainingOptions], Any]
+    model: Callable[[ModelOptions], Any]
     """A new model, or one with the weights that the options name."""
     source: Callable[[TrainingOptions, torch.device], Any]
     """The data: an object with `batch(first, count)`."""
@@ -61,23 +61,23 @@ def task_of(options: TrainingOptions) -> Task:
     return DETECTION if isinstance(options.network.config, DetectorConfig) else REMOVAL
 
 
-def new_remover(options: TrainingOptions) -> LFGDiffusion:
+def new_remover(options: ModelOptions) -> LFGDiffusion:
     """A new remover, with the weights that the options name, or random ones."""
-    if options.network.init is not None and options.network.encoder is None:
-        return checkpoint.load_remover(options.network.init, expect=options.network.model)
-    model = LFGDiffusion(options.network.model)
-    load_parts(model, options.network, ENCODER)
+    if options.init is not None and options.encoder is None:
+        return checkpoint.load_remover(options.init, expect=options.model)
+    model = LFGDiffusion(options.model)
+    load_parts(model, options, ENCODER)
     return model
 
 
-def new_detector(options: TrainingOptions) -> ShadowDetector:
+def new_detector(options: ModelOptions) -> ShadowDetector:
     """A new detector, with the weights that the options name, or random ones."""
-    config = options.network.config
+    config = options.config
     assert not isinstance(config, ModelConfig)
-    if options.network.init is not None and options.network.encoder is None:
-        return checkpoint.load_detector(options.network.init, expect=config)
+    if options.init is not None and options.encoder is None:
+        return checkpoint.load_detector(options.init, expect=config)
     model = ShadowDetector(config)
-    load_parts(model, options.network, BACKBONE)
+    load_parts(model, options, BACKBONE)
     return model
 
 
@@ -115,7 +115,7 @@ REMOVAL = Task(
     validate=lambda state, pairs, options: validation.validate(
         state.average,
         pairs,
-        options.validation.val_steps,
+        options.val_steps,
         options.seed,
         state.frozen if state.pretrained else None,
         options.validation.val_anchor,

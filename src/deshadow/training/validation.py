@@ -2,6 +2,7 @@
 
 from collections import deque
 from copy import deepcopy
+from dataclasses import replace
 from typing import NamedTuple
 
 import torch
@@ -19,7 +20,7 @@ from deshadow.runtime.backend import condition
 from deshadow.runtime.torch_backend import TorchBackend
 from deshadow.training.batches import HELD_OUT, Source, dilate_masks, load_held_out_pairs
 from deshadow.training.objectives import measure_common_share
-from deshadow.training.options import TrainingOptions
+from deshadow.training.options import AugmentationOptions, TrainingOptions
 
 CHUNK = 32
 
@@ -48,11 +49,15 @@ LATENT_FIGURES = ("latent_worth", "latent_common", "latent_gap", "latent_gap_sha
 
 
 def make_validation_set(options: TrainingOptions, source: Source) -> Pairs:
-    """(N, …, size, size): the fixed pictures of a run's validations, held-out pairs or synthetic triplets."""
+    """(N, …, size, size): the fixed pictures of a run's validations, held-out pairs or synthetic triplets.
+
+    Runs with the same data have the same pictures, whatever their augmentation and their seed.
+    """
     count = options.validation.val_count
     if options.inputs.data is not None:
         return load_held_out_pairs(options.inputs, count, source.device)
-    return Pairs(*source.scenes("sunlight", range(HELD_OUT, HELD_OUT + count))[:3])
+    plain = source.for_run(replace(source.options, augmentation=AugmentationOptions(), seed=0))
+    return Pairs(*plain.scenes("sunlight", range(HELD_OUT, HELD_OUT + count))[:3])
 
 
 def validate(

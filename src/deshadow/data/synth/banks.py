@@ -1,6 +1,7 @@
 """Banks: tensors of all backgrounds and of all silhouettes that synthesis draws from, read from pictures."""
 
 import io
+import struct
 import tarfile
 import zlib
 from collections.abc import Iterator
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, ImageOps
 from torch import Tensor
 
 from deshadow.data.pairs.find import pick_evenly
@@ -93,7 +94,7 @@ def decode_picture(source: Path, name: str, data: bytes) -> Image.Image:
     try:
         picture = ImageOps.exif_transpose(Image.open(io.BytesIO(data)))
         picture.load()
-    except (UnidentifiedImageError, OSError, SyntaxError, Image.DecompressionBombError):
+    except (OSError, SyntaxError, ValueError, EOFError, struct.error, Image.DecompressionBombError):
         raise ValueError(f"{name} in {source} cannot be read as a picture; remove it or replace it") from None
     return picture
 
