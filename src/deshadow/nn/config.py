@@ -310,8 +310,8 @@ def describe_config(config: Config) -> str:
     for name, known in PRESETS.items():
         if config == known:
             return f"preset {name!r}"
-        names = ("guidance", "fusion", "predicts", "sees", "latent_range")
-        parts = {name: getattr(config, name) for name in names}
+        fields = ("guidance", "fusion", "predicts", "sees", "latent_range")
+        parts = {name: getattr(config, name) for name in fields}
         if replace(known, **parts) == config:
             parts_text = ", ".join(f"{part.replace('_', ' ')} {value}" for part, value in parts.items())
             return f"preset {name!r} with {parts_text}"
