@@ -98,3 +98,9 @@ def test_ctrl_c_says_that_it_stopped(
         main()
     assert end.value.code == 130
     assert capsys.readouterr().err == "deshadow: stopped\n"
+
+
+def test_arguments_too_many_are_named() -> None:
+    done = deshadow("detect", "a.png", "b.png", "-o", "m.png")
+    assert done.returncode == 2
+    assert done.stderr == "deshadow: too many arguments: b.png\n"

@@ -114,3 +114,51 @@ def test_what_is_not_there_and_what_is_a_folder(tmp_path: Path, deshadow: Comman
         deshadow(tmp_path / "in/a.png", "--mask", mask, "-o", tmp_path / "taken.png"), "a folder"
     )
     assert names(tmp_path) == ["in/a.png", "in/b.png", "m.png"]
+
+
+def test_a_photo_is_not_its_own_mask(tmp_path: Path, deshadow: Command) -> None:
+    photo = tmp_path / "p.jpg"
+    Image.linear_gradient("L").resize((56, 40)).convert("RGB").save(photo)
+    failed_in_one_line(deshadow(photo, "--mask", photo), "is the photo itself")
+    failed_in_one_line(deshadow(photo, "--mask", tmp_path), "has no mask for this photo")
+    mask = write_mask(tmp_path / "p.png")
+    assert deshadow(photo, "--mask", tmp_path, "--save-mask").code == 0
+    written = read_photo(tmp_path / "p.deshadowed.mask.png").codes[..., 0]
+    assert np.array_equal(written, np.asarray(Image.open(mask)))
+
+
+def test_an_empty_argument_is_not_the_current_folder(
+    tmp_path: Path, deshadow: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_photo(tmp_path / "a.png")
+    monkeypatch.chdir(tmp_path)
+    for arguments in ([""], ["a.png", "--mask", ""], ["a.png", "--json", ""]):
+        failed_in_one_line(deshadow(*arguments), "an argument is empty")
+    assert names(tmp_path) == ["a.png"]
+
+
+def test_what_cannot_be_meant_is_said(
+    tmp_path: Path, deshadow: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_photo(tmp_path / "-a.png")
+    monkeypatch.chdir(tmp_path)
+    failed_in_one_line(deshadow("-a.png"), "./-a.png names the file")
+    failed_in_one_line(deshadow("./-a.png", "--invert-mask"), "give one with --mask")
+    failed_in_one_line(deshadow("./-a.png", "-o", "/dev/null"), "/dev/null is not a folder")
+
+
+def test_all_shadows_excluded_is_not_no_shadow(tmp_path: Path, deshadow: Command) -> None:
+    write_photo(tmp_path / "a.png")
+    ended = deshadow(tmp_path / "a.png", "--mask", write_mask(tmp_path / "m.png"), "--exclude", 1)
+    assert "all shadows are excluded, so this is" in ended.out
+
+
+def test_variants_of_a_photo_without_shadow_are_skipped_too(tmp_path: Path, deshadow: Command) -> None:
+    write_photo(tmp_path / "a.png")
+    mask = write_mask(tmp_path / "m.png")
+    Image.new("L", (56, 40)).save(tmp_path / "empty.png")
+    for chosen, there in (("empty.png", "a.deshadowed.png"), ("m.png", "a.deshadowed.2.png")):
+        again = (tmp_path / "a.png", "--mask", tmp_path / chosen, "--variants", 2, "--seed", 0)
+        assert deshadow(*again).code == 0
+        assert f"{there}: exists already, skipped" in deshadow(*again, "--skip-existing").out
+    assert mask.exists()

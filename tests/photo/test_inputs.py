@@ -154,6 +154,8 @@ def test_bytes_give_bytes_and_a_path_a_picture_of_pillow(tmp_path: Path) -> None
         (np.full((8, 9, 3), 200.0), "divide them by 255"),
         (np.full((8, 9, 3), np.nan), "not finite"),
         (np.full((8, 9, 3), -1), "0 to 255"),
+        (np.zeros((8, 9, 3), np.int8), "int8 cannot hold white, 255"),
+        (np.full((8, 9, 3), 30_000, np.int16), "int16 cannot hold white, 65535"),
         (np.zeros((8, 9, 3), bool), "cannot be a picture|picture cannot be"),
         (Image.new("F", (4, 4)), "RGB or grey"),
         (Image.new("RGB", (0, 4)), "no pixels"),

@@ -199,3 +199,29 @@ def test_any_size_mode_and_depth_is_bit_exact_outside(
     assert (again.alpha is None) == (alpha is None)
     if alpha is not None and again.alpha is not None:
         assert np.array_equal(again.alpha, alpha)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
+def test_a_tiff_in_which_white_is_zero_is_read_as_it_is_shown(dtype: type) -> None:
+    codes = noise(9, 14, dtype=dtype)
+    photo = read_photo(deep_tiff(np.iinfo(dtype).max - codes, photometric="miniswhite"))
+    assert np.array_equal(photo.codes[..., 0], codes)
+    assert np.array_equal(read_photo(encode_photo(photo)).codes, photo.codes)
+
+
+def test_a_tiff_without_a_resolution_gets_none() -> None:
+    plain = Image.fromarray(noise(9, 14, 3))
+    without, given = saved(plain, "TIFF"), saved(plain, "TIFF", dpi=(300, 300))
+    assert read_photo(without).metadata.dpi is None
+    with TiffFile(io.BytesIO(encode_photo(read_photo(without)))) as written:
+        assert "XResolution" not in written.pages.first.tags
+    assert read_photo(encode_photo(read_photo(given))).metadata.dpi == (300, 300)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
+def test_a_channel_without_a_meaning_is_left_out_with_a_sentence(dtype: type) -> None:
+    photo = read_photo(deep_tiff(noise(9, 14, 4, dtype=dtype), extrasamples=["unspecified"]))
+    assert not read_photo(deep_tiff(noise(9, 14, 4, dtype=dtype), extrasamples=["unassalpha"])).notes
+    assert photo.codes.shape == (9, 14, 3)
+    assert photo.alpha is None
+    assert "channels beside its colours" in " ".join(photo.notes)

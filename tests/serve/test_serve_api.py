@@ -204,8 +204,14 @@ def test_a_photo_without_shadow_comes_back_as_it_was(served: Served) -> None:
     job = served.wait(served.start(photo["id"])["id"])
     assert (job["state"], job["found"]) == ("done", False)
     assert (served.result(job["id"]) == picture).all()
-    answer = served.http.post("/api/remove", files=parts(file=encoded(picture)))
-    assert answer.headers["deshadow-shadow"] == "none"
+    buffer = io.BytesIO()
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    Image.fromarray(picture).save(buffer, "JPEG", quality=60, exif=exif)
+    for data in (encoded(picture), buffer.getvalue()):
+        answer = served.http.post("/api/remove", files=parts(file=data))
+        assert answer.headers["deshadow-shadow"] == "none"
+        assert answer.content == data
 
 
 def test_one_call_takes_a_photo_and_gives_a_photo_and_keeps_nothing(served: Served) -> None:

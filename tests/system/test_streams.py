@@ -55,6 +55,9 @@ def test_a_full_disk_behind_standard_output_is_one_line(options: str, photo: Pat
 def test_closed_streams_do_no_harm(photo: Path, exported: Path) -> None:
     assert shell("deshadow photo.png <&- >&- 2>&-", photo.parent, exported).returncode == 0
     assert (photo.parent / "photo.deshadowed.png").exists()
+    done = shell("deshadow photo.png -o - >&-", photo.parent, exported)
+    assert done.returncode == 2
+    assert "photo.png: standard output is closed" in done.stderr
     done = shell("deshadow - <&-", photo.parent, exported)
     assert done.returncode == 2
     assert "standard input is empty" in done.stderr
@@ -71,3 +74,21 @@ def test_names_of_any_bytes_and_any_length(photo: Path, exported: Path) -> None:
         assert (photo.parent / "in" / name.replace(".png", ".deshadowed.png")).exists()
     told = json.loads((photo.parent / "report.json").read_text())["photos"]
     assert sorted(Path(each["photo"]).name for each in told) == sorted(names)
+
+
+def test_pipes_are_written_to_and_links_stay(photo: Path, exported: Path) -> None:
+    folder = photo.parent
+    lines = (
+        "mkfifo pipe; cat pipe > through.json & deshadow photo.png --json pipe; wait",
+        "deshadow photo.png --json >(cat > substituted.json); sleep 1",
+        "deshadow photo.png --json /dev/stderr 2> errors.json",
+        "ln -s target.png link.png; deshadow photo.png -o link.png",
+    )
+    for line in lines:
+        assert shell(line, folder, exported).returncode == 0
+    for name in ("through.json", "substituted.json", "errors.json"):
+        assert json.loads((folder / name).read_text())["photos"][0]["state"] == "done"
+    assert (folder / "pipe").is_fifo()
+    assert (folder / "link.png").is_symlink()
+    with Image.open(folder / "target.png") as written:
+        assert written.size == (400, 300)

@@ -14,6 +14,7 @@ from training_runs import finish, last, options, start, tensors
 
 from deshadow.nn.config import find_preset
 from deshadow.runtime import checkpoint
+from deshadow.training.endings import catch_signals
 from deshadow.training.journal import LOG, read_log
 from deshadow.training.loop import train
 from deshadow.training.state import STATE
@@ -95,6 +96,14 @@ def test_a_signal_saves_the_state_and_says_so(tmp_path: Path, number: signal.Sig
     assert run.returncode == code
     assert b"continue with --resume" in errors
     assert json.loads(checkpoint.read_checkpoint(tmp_path / STATE).notes["counters"])["images"] > 0
+
+
+def test_a_second_interrupt_ends_a_run_before_its_step_is_done() -> None:
+    with catch_signals() as caught:
+        signal.raise_signal(signal.SIGINT)
+        assert caught == {"signal": signal.SIGINT}
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
 
 
 def test_a_run_can_be_paused_and_goes_on_without_having_decayed(tmp_path: Path) -> None:

@@ -102,6 +102,11 @@ def test_what_is_no_result_is_said(tmp_path: Path) -> None:
     for path, message in ((tmp_path, "holds no row.json"), (tmp_path / "none.json", "file not found")):
         with pytest.raises(ValueError, match=message):
             read_results([path])
+    other = tmp_path / "other.json"
+    for content, message in ((b"\xff", "other.json is not a file of results"), (b"[]", "holds no results")):
+        other.write_bytes(content)
+        with pytest.raises(ValueError, match=message):
+            read_results([other])
     with pytest.raises(ValueError, match="name folders or files"):
         run("tables")
 

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from cyclopts import App, CycloptsError, Group
+from cyclopts import App, CycloptsError, Group, UnusedCliTokensError
 
 from deshadow import __version__
 from deshadow.cli.ablate import ablate
@@ -38,6 +38,7 @@ app = App(
     "colour profile and metadata. Away from the shadow the pixels stay as they are; a JPEG is compressed "
     "again.",
     help_format="plaintext",  # markdown would take longer to load than all the rest of the help
+    suppress_keyboard_interrupt=False,  # a line says so
 )
 _PHOTOS = Group("Commands for photos", sort_key=-2)
 _RESEARCH = Group("Research", sort_key=-1)
@@ -67,12 +68,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command; an error that the user can correct is one line on stderr and exit code 2."""
     streams.prepare()
     try:
+        if "" in (sys.argv[1:] if arguments is None else arguments):
+            raise ValueError("an argument is empty: is a variable of the shell not set?")
         try:
             app(arguments, exit_on_error=False, print_error=False)
         finally:
             streams.finish()
     except BrokenPipeError:  # the program that read the output has ended
         sys.exit(1)
+    except UnusedCliTokensError as error:
+        fail(f"too many arguments: {' '.join(error.unused_tokens or [])}")
     except (CycloptsError, ValueError, OSError) as error:
         fail(str(error))
     except KeyboardInterrupt:

@@ -21,6 +21,8 @@ def describe_outcome(outcome: "Outcome") -> str:
             return f"{place}: no certain shadow found, so this is {outcome.photo} unchanged"
         case "no shadow":
             return f"{place}: no shadow found, so this is {outcome.photo} unchanged"
+        case "all excluded":
+            return f"{place}: all shadows are excluded, so this is {outcome.photo} unchanged"
         case "empty mask":
             return f"{place}: the mask is empty, so this is {outcome.photo} unchanged"
     shadow, changed = (f"{100 * share:.0f} %" for share in (outcome.shadow_share, outcome.touched_share))
@@ -37,7 +39,7 @@ def describe_outcome(outcome: "Outcome") -> str:
 def summarise(outcomes: "Collection[Outcome]", seconds: float) -> str:
     """How many photos are done, unchanged, failed and skipped."""
     states = [outcome.state for outcome in outcomes]
-    unchanged = states.count("no shadow") + states.count("empty mask")
+    unchanged = sum(states.count(state) for state in ("no shadow", "all excluded", "empty mask"))
     line = f"{len(states)} photos in {seconds:.1f} s: {states.count('done')} done, {unchanged} unchanged, "
     line += f"{states.count('failed')} failed"
     return line + (f", {states.count('skipped')} skipped" if "skipped" in states else "")

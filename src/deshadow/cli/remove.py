@@ -98,13 +98,20 @@ def remove(
         app.help_print()
         return
     if unknown := [each for each in photos if each.startswith("-") and each != "-"]:
-        raise ValueError(f"unknown option {unknown[0]}: deshadow --help lists the options")
+        hint = (
+            f"./{unknown[0]} names the file"
+            if Path(unknown[0]).exists()
+            else "deshadow --help lists the options"
+        )
+        raise ValueError(f"unknown option {unknown[0]}: {hint}")
     if workers is not None and workers < 1:
         raise ValueError(f"--workers is {workers}: it must be 1 or more")
     from deshadow.removal.process import PhotoRequest
     from deshadow.removal.remover import Remover
     from deshadow.removal.tasks import plan_tasks
 
+    if options.invert_mask and mask is None:
+        raise ValueError("--invert-mask is for a mask: give one with --mask")
     request = PhotoRequest(save_mask, compare, variants, quality)
     tasks = plan_tasks(photos, output, mask, recursive)
     remover = Remover(weights, detector, device, runtime=runtime)

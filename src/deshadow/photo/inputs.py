@@ -1,7 +1,7 @@
 """Pictures of any type that the library takes: bytes, a path, a Pillow image, an array or a tensor.
 
-The result has the type of the input; for a path it is a Pillow image. Where nothing is removed, the result
-equals the input bit for bit.
+The result has the type of the input; for a path it is a Pillow image. Where nothing is removed, the pixels of
+the result equal those of the input bit for bit.
 """
 
 import sys
@@ -211,6 +211,10 @@ def _check_array(array: NDArray[Any]) -> None:
 
 def _depth(array: NDArray[Any]) -> type:
     """The bit depth of integers: that of their type, or 8 bits if they fit."""
-    if array.dtype.itemsize <= 1 or (array.dtype != np.uint16 and array.max() <= 255):
-        return np.uint8
-    return np.uint16
+    small = array.dtype.itemsize <= 1 or (array.dtype != np.uint16 and array.max() <= 255)
+    depth = np.uint8 if small else np.uint16
+    if np.iinfo(array.dtype).max < np.iinfo(depth).max:
+        raise ValueError(
+            f"{array.dtype} cannot hold white, {np.iinfo(depth).max}: convert the array to {np.dtype(depth)}"
+        )
+    return depth

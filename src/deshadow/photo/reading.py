@@ -16,7 +16,7 @@ from deshadow.system.extras import require
 
 KNOWN = ("JPEG", "PNG", "TIFF", "WEBP", "AVIF", "BMP", "DIB", "GIF")
 _BROKEN = (OSError, SyntaxError, ValueError, EOFError, TypeError, LookupError, RuntimeError, struct.error)
-_PLANES, _BITS = 284, 258
+_PLANES, _BITS, _PHOTOMETRIC, _CHANNELS, _RESOLUTION = 284, 258, 262, 277, 282
 _KEPT_CHUNKS = frozenset({b"gAMA", b"cHRM", b"sRGB", b"cICP", b"pHYs", b"tEXt", b"zTXt", b"iTXt", b"tIME"})
 _XMP_CHUNK = b"XML:com.adobe.xmp\0"
 _LONG_XMP = b"http://ns.adobe.com/xmp/extension/\0"
@@ -111,6 +111,8 @@ def _decode(data: bytes) -> Photo:
     with Image.open(io.BytesIO(data), formats=list(KNOWN)) as image:
         kind = {"MPO": "JPEG", "DIB": "BMP"}.get(image.format or "", image.format or "")
         notes = _frames(image, kind)
+        if _tiff_tags(image).get(_CHANNELS, 1) > len(image.getbands()):
+            notes += ("it has channels beside its colours and transparency, which the result does not have",)
         if kind == "TIFF":
             _check_tiff(image)
         deep = is_deep(image)
@@ -149,6 +151,8 @@ def _values(image: Image.Image) -> Codes:
     """(H, W, C): code values of a loaded picture, alpha last; a palette is replaced by its colours."""
     if image.mode.startswith("I;16"):
         grey = np.asarray(image).astype(np.uint16)[..., None]
+        if _tiff_tags(image).get(_PHOTOMETRIC) == 0:  # white is 0, which Pillow heeds at 8 bits alone
+            grey = np.uint16(65535) - grey
         key = image.info.get("transparency")
         return grey if key is None else np.dstack([grey, (grey != key) * np.uint16(65535)])
     if image.mode in ("I", "F", "LAB", "HSV"):
@@ -205,6 +209,8 @@ def _xmp(image: Image.Image) -> bytes:
 
 def _dpi(image: Image.Image) -> tuple[float, float] | None:
     dpi = image.info.get("dpi")
+    if image.format == "TIFF" and _RESOLUTION not in _tiff_tags(image):
+        return None  # Pillow gives 1
     return (float(dpi[0]), float(dpi[1])) if dpi and all(np.isfinite([*map(float, dpi)])) else None
 
 
@@ -247,9 +253,14 @@ def _frames(image: Image.Image, kind: str) -> tuple[str, ...]:
     return (f"it has {frames} frames or pages; only the first was used",)
 
 
+def _tiff_tags(image: Image.Image) -> Any:
+    """The tags of a TIFF by number; of another picture none."""
+    return getattr(image, "tag_v2", {})
+
+
 def _check_tiff(image: ImageFile.ImageFile) -> None:
     """Refuse TIFFs that Pillow would read wrongly, or with half of their bits."""
-    tags: Any = getattr(image, "tag_v2", {})
+    tags = _tiff_tags(image)
     if tags.get(_PLANES, 1) == 2 and max(tags.get(_BITS, (8,))) > 8:
         raise RefusedError("stores its 16-bit channels separately: save it with interleaved channels")
     args = image.tile[0].args if image.tile else None

@@ -14,6 +14,7 @@ from deshadow.removal.outcomes import Outcome
 from deshadow.removal.process import LocalFiles, PhotoRequest, list_outputs, try_photo, variant_path
 from deshadow.removal.remover import Remover
 from deshadow.removal.tasks import STANDARD_STREAM, PhotoTask, check_outputs, make_folder
+from deshadow.system.files import is_stream
 
 _AT_ONCE = 2
 """Photos that are processed at a time: while the networks work on one, the other is read or relit."""
@@ -36,7 +37,7 @@ def prepare_outputs(tasks: Sequence[PhotoTask], request: PhotoRequest, report: s
     elif report and any(task.output is None for task in tasks):
         raise ValueError("photo and report cannot both go to standard output: give a file for one of them")
     check_outputs(tasks, outputs)
-    for folder in dict.fromkeys(place.parent for place in outputs):
+    for folder in dict.fromkeys(place.parent for place in outputs if not is_stream(place)):
         make_folder(folder)
 
 
@@ -65,8 +66,8 @@ def process_batch(
 
         try:
             report(0.0)
-            if skip_existing and not task.problem and _exists(task, request):
-                return Outcome(task.name, "skipped", (str(task.output),))
+            if skip_existing and not task.problem and (there := _find_existing(task, request)):
+                return Outcome(task.name, "skipped", (str(there),))
             return try_photo(task, request, options, remover, files, report, one_thread=alone)
         finally:
             advance(index, 1.0)
@@ -105,8 +106,11 @@ def _count_pixels(task: PhotoTask) -> float:
         return math.inf
 
 
-def _exists(task: PhotoTask, request: PhotoRequest) -> bool:
+def _find_existing(task: PhotoTask, request: PhotoRequest) -> Path | None:
+    """The result of an earlier run: the last variant, or the only result, as of a photo without shadows."""
     if task.output is None:
-        return False
-    last = task.output if request.variants == 1 else variant_path(task, request.variants - 1)
-    return Path(last).exists()
+        return None
+    results = (
+        [task.output] if request.variants == 1 else [variant_path(task, request.variants - 1), task.output]
+    )
+    return next((path for path in map(Path, results) if path.exists()), None)

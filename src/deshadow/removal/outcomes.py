@@ -14,7 +14,7 @@ from deshadow.photo import Photo, read_photo
 from deshadow.photo.formats import FORMATS
 from deshadow.removal.options import RemovalOptions
 
-PhotoState = Literal["done", "no shadow", "empty mask", "skipped", "failed"]
+PhotoState = Literal["done", "no shadow", "all excluded", "empty mask", "skipped", "failed"]
 
 
 @dataclass(frozen=True, slots=True)

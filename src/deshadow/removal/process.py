@@ -119,7 +119,9 @@ def process_photo(
         if found is None:
             copy = data if kind == photo.format else encode_photo(photo, kind, request.quality)
             place = _write(files, task.output, copy)
-            state: PhotoState = "no shadow" if mask is None or options.exclude else "empty mask"
+            state: PhotoState = "no shadow" if mask is None else "empty mask"
+            if options.exclude and selection.found > selection.left_out:
+                state = "all excluded"
             return replace(known, state=state, outputs=(place,), seconds=time.monotonic() - began)
         result = photo.composite(found.relit, found.weight)
         encoded = encode_photo(result, kind, request.quality)

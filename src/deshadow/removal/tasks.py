@@ -99,6 +99,8 @@ def make_folder(folder: Path) -> None:
     """Create the folder of an output; ValueError if it cannot be created or written to."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:
+        raise ValueError(f"{folder} is not a folder: a file's name needs an ending, such as .jpg") from error
     except OSError as error:
         reason = error.strerror or str(error)
         raise ValueError(f"{folder} cannot be created ({reason}): choose another folder with -o") from error
@@ -181,12 +183,17 @@ def choose_ending(path: PurePath) -> str:
 def _add_mask(found: FoundPhoto, place: Path | None, mask: Path | None) -> PhotoTask:
     if mask is None:
         return PhotoTask(found.path, place)
+    itself = _identify(found.path)
     if mask.is_file():
-        return PhotoTask(found.path, place, mask)
+        problem = f"--mask {mask} is the photo itself" if _identify(mask) == itself else ""
+        return PhotoTask(found.path, place, mask, problem)
     if not mask.is_dir():
         raise ValueError(f"--mask {mask}: file not found")
     folders = dict.fromkeys((mask / found.relative.parent, mask))
-    files = ([path for path in sorted(folder.glob("*")) if path.is_file()] for folder in folders)
+    files = (
+        [path for path in sorted(folder.glob("*")) if path.is_file() and _identify(path) != itself]
+        for folder in folders
+    )
     chosen, problem = choose_mask(found.path, files, str(mask))
     return PhotoTask(found.path, place, chosen, problem)
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from deshadow.image.colour import round_to_8_bits
 from deshadow.image.strips import Picture
 from deshadow.photo import Photo, encode_photo
+from deshadow.photo.writing import written_format
 from deshadow.removal.modes import EndEarlyError, Progress
 from deshadow.removal.options import RemovalOptions, Sensitivity
 from deshadow.removal.remover import RemovalResult
@@ -132,6 +133,7 @@ def _remove(
     else:
         changed |= base.expand(photo.height, photo.width)
         composed = photo.composite(result.composite(start), changed.astype(np.float32))
+    unchanged = base is None and not job.found and written_format(photo) == photo.format
     del photo, start, result, selection  # large, and no longer needed
     if request.keep:
         _show(job, composed.pixels)  # before the slower encoders of the files
@@ -140,7 +142,9 @@ def _remove(
         job.bytes += write_private(job.file("picture"), pictures.encode_for_display(composed)[0])
         job.bytes += write_private(job.file("mask"), pictures.encode_grey(round_to_8_bits(weight)))
         task.check()
-    job.bytes += write_private(job.file("result"), encode_photo(composed))
+    # Where nothing is removed the result is the upload itself, not compressed again.
+    final = job.photo.file("upload").read_bytes() if unchanged else encode_photo(composed)
+    job.bytes += write_private(job.file("result"), final)
     task.report("write", 1.0, task.done, task.total)
 
 

@@ -2,12 +2,15 @@
 
 import logging
 import os
+import re
 import sys
 import uuid
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+_OPEN_FILE = re.compile(r"/dev/(stdout|stderr|fd/\d+)|/proc/(self|\d+)/fd/\d+")
 
 
 def silence_pillow() -> None:
@@ -37,8 +40,10 @@ def silence_stderr(silent: bool = True) -> Iterator[None]:
 def write_atomically(path: Path, folder: Path | None = None) -> Iterator[Path]:
     """Yield a path to write to: it is renamed to `path` at the end, or deleted if an exception is raised.
 
-    It is beside `path`, or in another folder of the same file system.
+    It is beside `path`, or in another folder of the same file system. Of a link the target is replaced.
     """
+    if path.is_symlink():
+        path = path.resolve()
     # A short name, because the path's own name may already be as long as the file system allows.
     beside = (folder or path.parent) / f".{uuid.uuid4().hex}.part"
     try:
@@ -50,8 +55,16 @@ def write_atomically(path: Path, folder: Path | None = None) -> Iterator[Path]:
         beside.unlink(missing_ok=True)
 
 
+def is_stream(path: Path) -> bool:
+    """Whether a path stands for a pipe, a device or an open file, which is written to and not replaced."""
+    return bool(_OPEN_FILE.fullmatch(str(path))) or path.is_fifo() or path.is_char_device()
+
+
 def write_whole(path: Path, data: bytes) -> None:
-    """Write bytes to a file, completely or not at all."""
+    """Write bytes to a file, completely or not at all; or to a pipe or a device."""
+    if is_stream(path):
+        path.write_bytes(data)
+        return
     with write_atomically(path) as beside:
         beside.write_bytes(data)
 

@@ -19,13 +19,18 @@ def prepare() -> None:
 
 
 def write_out(data: bytes) -> None:
-    """Write a file's bytes to standard output."""
+    """Write a file's bytes to standard output; ValueError says why it cannot be written."""
+    if sys.stdout.name == os.devnull:
+        raise ValueError("standard output is closed: give a file with -o")
     try:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
-    except OSError:
+    except BrokenPipeError:
         _abandon()
         raise
+    except OSError as error:
+        _abandon()
+        raise ValueError(f"standard output cannot be written ({error.strerror or error})") from error
 
 
 def finish() -> None:

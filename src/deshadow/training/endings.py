@@ -1,5 +1,6 @@
 """How a command of training ends: with what it made, with one line and an exit code, or by a signal."""
 
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -15,11 +16,22 @@ class Interrupted(Exception):  # noqa: N818 (not an error: the state is saved)
 
 @contextmanager
 def catch_signals() -> Iterator[dict[str, int]]:
-    """Record SIGINT and SIGTERM under "signal", so that the loop can end after the step."""
+    """Record SIGINT and SIGTERM under "signal", so that the loop can end after the step.
+
+    A second SIGINT ends the process at once, without saving; but not under torchrun, where a process may get
+    each signal twice.
+    """
     caught: dict[str, int] = {}
+    alone = int(os.environ.get("WORLD_SIZE", "1")) == 1
 
     def note(number: int, _: object) -> None:
+        if alone and caught.get("signal") == number == signal.SIGINT:
+            raise KeyboardInterrupt
         caught["signal"] = number
+        if alone and number == signal.SIGINT:
+            os.write(
+                2, b"\nstopping after this step; Ctrl-C again stops at once and loses what is not saved\n"
+            )
 
     before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -43,7 +43,7 @@ def read_results(paths: Iterable[Path]) -> Results:
     rows: dict[str, tuple[Path, Record]] = {}
     distilled: tuple[Path, Record] | None = None
     for path in (found for each in paths for found in list_files(each)):
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = read_content(path)
         if "teacher" in content or content.get("distilled"):
             distilled = choose_record("distilled", distilled, (path, content.get("distilled") or content))
         records = content.get("rows") or ({content["row"]: content} if "row" in content else {})
@@ -51,6 +51,17 @@ def read_results(paths: Iterable[Path]) -> Results:
             rows[name] = choose_record(name, rows.get(name), (path, record))
     results: Results = {"rows": {name: record for name, (_, record) in rows.items()}}
     return results | ({} if distilled is None else {"distilled": distilled[1]})
+
+
+def read_content(path: Path) -> dict[str, Any]:
+    """What a file of results holds."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is not a file of results ({error})") from error
+    if not isinstance(content, dict) or not content.keys() & {"rows", "row", "teacher", "distilled"}:
+        raise ValueError(f"{path} holds no results of an ablation or a distillation")
+    return content
 
 
 def list_files(path: Path) -> list[Path]:
