@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -35,15 +36,31 @@ def test_compiling_uses_up_minutes_but_is_no_progress() -> None:
     assert share_by_clock(0, 0, 0.0, 0.0, 100.0) == 0
 
 
-def test_an_exploding_loss_rolls_back_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def spoil_the_sixth_step(monkeypatch: pytest.MonkeyPatch, spoil: Callable[[Losses], Losses]) -> None:
     calls = iter(range(10**6))
 
-    class Exploding(Criterion):
+    class Spoilt(Criterion):
         def joint_loss(self, batch: Batch) -> Losses:
             losses = super().joint_loss(batch)
-            return Losses(losses.total * float("nan"), *losses[1:]) if next(calls) == 5 else losses
+            return spoil(losses) if next(calls) == 5 else losses
 
-    monkeypatch.setattr(objectives, "Criterion", Exploding)
+    monkeypatch.setattr(objectives, "Criterion", Spoilt)
+
+
+def make_nan(losses: Losses) -> Losses:
+    return losses._replace(total=losses.total * float("nan"))
+
+
+def make_gradient_nan(losses: Losses) -> Losses:
+    # The loss stays as it is, but the derivative of a root at 0 is infinite.
+    return losses._replace(total=losses.total + (0 * losses.total).sqrt())
+
+
+@pytest.mark.parametrize("spoil", [make_nan, make_gradient_nan])
+def test_an_exploding_loss_or_gradient_rolls_back_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spoil: Callable[[Losses], Losses]
+) -> None:
+    spoil_the_sixth_step(monkeypatch, spoil)
     train(options(tmp_path, "--images", "64", *ONE_STAGE))
     lines = read_log(tmp_path)
     assert [line["images"] for line in lines if line["kind"] == "rollback"] == [24]
@@ -51,37 +68,10 @@ def test_an_exploding_loss_rolls_back_and_goes_on(tmp_path: Path, monkeypatch: p
     assert all(np.isfinite(tensor).all() for tensor in tensors(tmp_path).values())
 
 
-def test_weights_that_are_no_longer_finite_are_rolled_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls = iter(range(10**6))
-
-    class Exploding(Criterion):
-        def joint_loss(self, batch: Batch) -> Losses:
-            losses = super().joint_loss(batch)
-            if next(calls) != 5:
-                return losses
-            # The loss stays as it is, but the derivative of a root at 0 is infinite.
-            return Losses(losses.total + (0 * losses.total).sqrt(), *losses[1:])
-
-    monkeypatch.setattr(objectives, "Criterion", Exploding)
-    train(options(tmp_path, "--images", "64", *ONE_STAGE))
-    lines = read_log(tmp_path)
-    assert [line["images"] for line in lines if line["kind"] == "rollback"] == [24]
-    assert all(np.isfinite(tensor).all() for tensor in tensors(tmp_path).values())
-
-
 def test_a_rollback_to_the_first_weights_of_a_call_does_not_stop_the_clock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    calls = iter(range(10**6))
-
-    class Exploding(Criterion):
-        def joint_loss(self, batch: Batch) -> Losses:
-            losses = super().joint_loss(batch)
-            return Losses(losses.total * float("nan"), *losses[1:]) if next(calls) == 5 else losses
-
-    monkeypatch.setattr(objectives, "Criterion", Exploding)
+    spoil_the_sixth_step(monkeypatch, make_nan)
     train(options(tmp_path, "--images", "64", "--save-every", "1000", *ONE_STAGE))
     (line,) = [line for line in read_log(tmp_path) if line["kind"] == "rollback"]
     assert line["to"] == 0
