@@ -18,7 +18,7 @@ from deshadow.evaluation.options import Comparison, Outputs
 from deshadow.evaluation.run import run
 from deshadow.image.morphology import dilate
 from deshadow.image.resize import bicubic, nearest
-from deshadow.nn.config import ModelConfig, UNetShape
+from deshadow.nn.config import ModelConfig, UNetShape, make_unconditional
 from deshadow.runtime.checkpoint import save_model
 from deshadow.runtime.torch_backend import TorchBackend
 
@@ -101,3 +101,9 @@ def test_the_record_and_the_table_say_how_it_was_sampled(tmp_path: Path) -> None
 def test_what_cannot_be_sampled_is_refused(options: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         build_methods(Comparison(device="cpu", **options))  # type: ignore[arg-type]
+
+
+def test_a_start_is_refused_where_the_shadow_is_inpainted(tmp_path: Path) -> None:
+    save_model(tmp_path / "blind.safetensors", random_model(make_unconditional(NOISE)))
+    with pytest.raises(ValueError, match="--start 500: blind inpaints"):
+        build_methods(Comparison(weights=[str(tmp_path / "blind.safetensors")], start=500, device="cpu"))

@@ -60,7 +60,7 @@ def build_methods(comparison: Comparison) -> list[Method]:
 
 def _build_model(name: str, path_or_name: str, comparison: Comparison, steps: int | None) -> Method:
     config, _ = read_config(locate(path_or_name))
-    _check_kind(name, config)
+    _check_kind(name, config, comparison)
     _check_latent(name, config, comparison)
     _check_sampling(comparison)
     steps = config.prediction.steps if steps is None else steps
@@ -122,7 +122,9 @@ def _check_sampling(comparison: Comparison) -> None:
             raise ValueError(f"{option} needs --mode network")
 
 
-def _check_kind(name: str, config: ModelConfig) -> None:
+def _check_kind(name: str, config: ModelConfig, comparison: Comparison) -> None:
+    if comparison.start is not None and config.unconditional:
+        raise ValueError(f"--start {comparison.start}: {name} inpaints as RePaint does, from pure noise")
     sees = _SEES.get(name)
     if sees is not None and (config.sees != sees or config.guidance != "none"):
         raise ValueError(
