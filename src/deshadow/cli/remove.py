@@ -98,11 +98,9 @@ def remove(
         app.help_print()
         return
     if unknown := [each for each in photos if each.startswith("-") and each != "-"]:
-        hint = (
-            f"./{unknown[0]} names the file"
-            if Path(unknown[0]).exists()
-            else "deshadow --help lists the options"
-        )
+        hint = "deshadow --help lists the options"
+        if Path(unknown[0]).exists():
+            hint = f"./{unknown[0]} names the file"
         raise ValueError(f"unknown option {unknown[0]}: {hint}")
     if workers is not None and workers < 1:
         raise ValueError(f"--workers is {workers}: it must be 1 or more")

@@ -110,7 +110,7 @@ def _find_existing(task: PhotoTask, request: PhotoRequest) -> Path | None:
     """The result of an earlier run: the last variant, or the only result, as of a photo without shadows."""
     if task.output is None:
         return None
-    results = (
-        [task.output] if request.variants == 1 else [variant_path(task, request.variants - 1), task.output]
-    )
+    results = [task.output]
+    if request.variants > 1:
+        results.insert(0, variant_path(task, request.variants - 1))
     return next((path for path in map(Path, results) if path.exists()), None)

@@ -4,10 +4,11 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 Made = TypeVar("Made")
+STOPPING = b"\nstopping after this step; Ctrl-C again stops at once and loses what is not saved\n"
 
 
 class Interrupted(Exception):  # noqa: N818 (not an error: the state is saved)
@@ -29,9 +30,8 @@ def catch_signals() -> Iterator[dict[str, int]]:
             raise KeyboardInterrupt
         caught["signal"] = number
         if alone and number == signal.SIGINT:
-            os.write(
-                2, b"\nstopping after this step; Ctrl-C again stops at once and loses what is not saved\n"
-            )
+            with suppress(OSError):  # standard error may be closed
+                os.write(2, STOPPING)
 
     before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
