@@ -16,7 +16,9 @@ from deshadow.nn.config import PRESETS, find_preset
 from deshadow.nn.lfg import LFGDiffusion
 from deshadow.training.objectives import Batch, Criterion
 from deshadow.training.options import InvariantTarget, Objective
+from deshadow.training.recipes import RECIPES
 
+LIGHT = RECIPES["light"]
 TARGETS: tuple[InvariantTarget, ...] = ("frozen", "joint")
 
 
@@ -38,7 +40,9 @@ def measure(preset: str, target: InvariantTarget, size: int) -> float:
     model = LFGDiffusion(find_preset(preset))
     assert model.encoder is not None
     frozen = deepcopy(model.encoder).requires_grad_(requires_grad=False)
-    criterion = Criterion(model, Objective(invariant_target=target), frozen)
+    criterion = Criterion(
+        model, Objective(lab=LIGHT["lab"], detail=LIGHT["detail"], invariant_target=target), frozen
+    )
     views = torch.rand(3, 1, 3, size, size)
     batch = Batch(views[0], views[0, :, :1], views[1], views[2], torch.tensor([500]), torch.tensor([False]))
     weights = {tensor.untyped_storage().data_ptr() for tensor in criterion.parameters()}

@@ -58,6 +58,9 @@ def test_closed_streams_do_no_harm(photo: Path, exported: Path) -> None:
     done = shell("deshadow photo.png -o - >&-", photo.parent, exported)
     assert done.returncode == 2
     assert "photo.png: standard output is closed" in done.stderr
+    done = shell("deshadow photo.png --json - >&-", photo.parent, exported)
+    assert done.returncode == 2
+    assert "standard output is closed" in done.stderr
     done = shell("deshadow - <&-", photo.parent, exported)
     assert done.returncode == 2
     assert "standard input is empty" in done.stderr
@@ -80,7 +83,7 @@ def test_pipes_are_written_to_and_links_stay(photo: Path, exported: Path) -> Non
     folder = photo.parent
     lines = (
         "mkfifo pipe; cat pipe > through.json & deshadow photo.png --json pipe; wait",
-        "deshadow photo.png --json >(cat > substituted.json); sleep 1",
+        "deshadow photo.png --json >(cat > substituted.json) && wait $!",
         "deshadow photo.png --json /dev/stderr 2> errors.json",
         "ln -s target.png link.png; deshadow photo.png -o link.png",
     )

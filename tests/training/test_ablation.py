@@ -106,20 +106,8 @@ def test_every_row_is_a_run_of_the_model_that_it_names(whole: Path) -> None:
 def test_rows_that_follow_others_keep_to_their_equations_whatever_the_options_say(
     data: Path, tmp_path: Path, row: str, weighting: str
 ) -> None:
-    more = [
-        "--emphasis",
-        "3",
-        "--lab",
-        "2",
-        "--norm",
-        "l1",
-        "--final",
-        "0.5",
-        "--spikes",
-        "1",
-        "--images",
-        "8",
-    ]
+    more = ["--emphasis", "3", "--lab", "2", "--norm", "l1", "--final", "0.5", "--spikes", "1"]
+    more += ["--images", "8"]
     options = ablation(data, tmp_path, *more).row(row)
     objective, model = options.objective, options.network.model
     assert (objective.norm, objective.weighting) == ("l2", weighting)
@@ -150,17 +138,8 @@ def test_the_literal_row_is_the_recipe_paper_but_for_networks_data_and_length(da
     recipe = parse_training(["--recipe", "paper", "--data", str(data)])
     assert row.val_steps == recipe.val_steps == 50
     paper, literal = flatten(recipe), flatten(row)
-    free = {
-        "preset",
-        "synthetic",
-        "instances",
-        "images",
-        "pretrain",
-        "out",
-        "validate_every",
-        "val_anchor",
-        "val_steps",
-    }
+    free = {"preset", "synthetic", "instances", "images", "pretrain", "out"}
+    free |= {"validate_every", "val_anchor", "val_steps"}
     free |= {"batch", "optimizer", "rate", "warmup", "decay", "weight_decay"}
     assert {name for name, value in literal.items() if value != paper[name]} <= free
 

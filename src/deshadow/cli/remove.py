@@ -136,6 +136,7 @@ def _process(
     from deshadow.removal.outcomes import format_report
     from deshadow.removal.tasks import STANDARD_STREAM
     from deshadow.system.files import silence_pillow, write_output
+    from deshadow.system.streams import write_out
 
     silence_pillow()
     prepare_outputs(tasks, request, report)
@@ -159,11 +160,11 @@ def _process(
     if len(tasks) > 1:
         _print(console, summarise(ordered, time.monotonic() - began))
     if report:
-        text = format_report(ordered, options)
+        text = format_report(ordered, options).encode(errors="backslashreplace")  # as JSON escapes too
         if report == STANDARD_STREAM:
-            sys.stdout.write(text)
+            write_out(text)
         else:
-            write_output(Path(report), text.encode(errors="backslashreplace"))  # as JSON escapes too
+            write_output(Path(report), text)
     return ordered
 
 

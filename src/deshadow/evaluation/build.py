@@ -60,9 +60,9 @@ def build_methods(comparison: Comparison) -> list[Method]:
 
 def _build_model(name: str, path_or_name: str, comparison: Comparison, steps: int | None) -> Method:
     config, _ = read_config(locate(path_or_name))
-    _check_kind(name, config, comparison)
+    _check_kind(name, config)
     _check_latent(name, config, comparison)
-    _check_sampling(comparison)
+    _check_sampling(name, config, comparison)
     steps = config.prediction.steps if steps is None else steps
     sampling = Sampling(
         steps,
@@ -113,7 +113,9 @@ def _check_latent(name: str, config: ModelConfig, comparison: Comparison) -> Non
         )
 
 
-def _check_sampling(comparison: Comparison) -> None:
+def _check_sampling(name: str, config: ModelConfig, comparison: Comparison) -> None:
+    if comparison.start is not None and config.unconditional:
+        raise ValueError(f"--start {comparison.start}: {name} inpaints as RePaint does, from pure noise")
     for option, changed in (
         (f"--anchor {comparison.anchor}", comparison.anchor != "none"),
         (f"--start {comparison.start}", comparison.start is not None),
@@ -122,9 +124,7 @@ def _check_sampling(comparison: Comparison) -> None:
             raise ValueError(f"{option} needs --mode network")
 
 
-def _check_kind(name: str, config: ModelConfig, comparison: Comparison) -> None:
-    if comparison.start is not None and config.unconditional:
-        raise ValueError(f"--start {comparison.start}: {name} inpaints as RePaint does, from pure noise")
+def _check_kind(name: str, config: ModelConfig) -> None:
     sees = _SEES.get(name)
     if sees is not None and (config.sees != sees or config.guidance != "none"):
         raise ValueError(

@@ -20,8 +20,8 @@ def prepare() -> None:
 
 def write_out(data: bytes) -> None:
     """Write a file's bytes to standard output; ValueError says why it cannot be written."""
-    if sys.stdout.name == os.devnull:
-        raise ValueError("standard output is closed: give a file with -o")
+    if getattr(sys.stdout, "name", "") == os.devnull:  # `prepare` found it closed
+        raise ValueError("standard output is closed: name a file instead of -")
     try:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
