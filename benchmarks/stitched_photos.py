@@ -103,6 +103,13 @@ class StitchedPhoto:
 
 def stitch_photos(source: Path, seed: int = 0, count: int = len(LAYOUTS)) -> Iterator[StitchedPhoto]:
     """The photos of all layouts, or of the first few, from a folder or tar of backgrounds."""
+    occluders = draw_occluders(8, size=1024, seed=seed)
+    for number, (layout, truth) in enumerate(lay_grounds(source, seed, count)):
+        yield cast_on(layout, truth, occluders, seed, number)
+
+
+def lay_grounds(source: Path, seed: int = 0, count: int = len(LAYOUTS)) -> Iterator[tuple[Layout, Codes]]:
+    """The layouts, or the first few, with their photos (H, W, 3) as they are without shadows."""
     names = {name for surface in SURFACES.values() for name in surface}
     pictures = {
         Path(name).stem: np.asarray(decode_picture(source, name, data).convert("RGB"))
@@ -111,10 +118,8 @@ def stitch_photos(source: Path, seed: int = 0, count: int = len(LAYOUTS)) -> Ite
     }
     if missing := sorted(names - set(pictures)):
         raise ValueError(f"{source} lacks {', '.join(missing)}: give backgrounds-1.tar")
-    occluders = draw_occluders(8, size=1024, seed=seed)
     for number, layout in enumerate(LAYOUTS[:count]):
-        truth = lay_ground(layout, pictures, np.random.default_rng([seed, number]))
-        yield cast_on(layout, truth, occluders, seed, number)
+        yield layout, lay_ground(layout, pictures, np.random.default_rng([seed, number]))
 
 
 def lay_ground(layout: Layout, pictures: dict[str, Codes], rng: np.random.Generator) -> Codes:

@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 
 from deshadow.image.filters import Upsampled, resize
-from deshadow.image.strips import ComputedPicture, find_span, for_each_strip
+from deshadow.image.strips import ComputedPicture, cut, find_span, for_each_strip, insert
 
 
 def noise(*shape: int) -> np.ndarray:
@@ -38,6 +38,29 @@ def test_a_computed_picture_reads_like_an_array() -> None:
     assert np.array_equal(picture[-50:], whole[-50:])
     assert np.array_equal(picture[7:90, 30:], whole[7:90, 30:])
     assert np.array_equal(np.asarray(picture), whole)
+
+
+PLACE = slice(20, 310), slice(70, 90)
+READS = [(slice(0, 400), slice(0, 500)), (slice(300, 320), slice(0, 75)), (slice(0, 20), slice(0, 500))]
+
+
+@pytest.mark.parametrize("read", READS)
+def test_a_picture_with_a_part_inserted_reads_like_an_array(read: tuple[slice, slice]) -> None:
+    whole, part = noise(400, 500, 3), 1 + noise(290, 20, 3)
+    picture = insert(whole, part, PLACE)
+    expected = whole.copy()
+    expected[PLACE] = part
+    np.testing.assert_array_equal(picture[read], expected[read])
+    np.testing.assert_array_equal(whole, noise(400, 500, 3))
+
+
+def test_a_cut_is_the_part_of_an_array_or_of_a_computed_picture() -> None:
+    whole = noise(400, 500, 3)
+    for picture in (whole, ComputedPicture(whole.shape, lambda rows, columns: whole[rows, columns])):
+        part = cut(picture, PLACE)
+        assert part.shape == (290, 20, 3)
+        np.testing.assert_array_equal(np.asarray(part), whole[PLACE])
+        np.testing.assert_array_equal(part[5:9, 3:], whole[25:29, 73:90])
 
 
 @pytest.mark.parametrize("size", [(1201, 1603), (500, 700), (40, 3000)])

@@ -40,14 +40,16 @@ def test_without_a_shadow_there_is_no_crop() -> None:
 
 
 class Watching(Oracle):
-    """An oracle that writes down the size of all that it sees."""
+    """An oracle that writes down the size of all that it sees, and which share of it the mask covers."""
 
     def __init__(self) -> None:
         super().__init__(lighten(LEFT))
         self.sizes: list[tuple[int, ...]] = []
+        self.shares: list[float] = []
 
     def predict(self, noisy: Array, t: int, picture: Array, mask: Array, guidance: Array | None) -> Array:
         self.sizes.append(tuple(picture.shape[2:]))
+        self.shares.append(float(np.mean(mask)))
         return super().predict(noisy, t, picture, mask, guidance)
 
 
@@ -66,32 +68,62 @@ def photo() -> tuple[np.ndarray, np.ndarray]:
     return unit(darkened(detailed(768, 1024), mask, LEFT)), mask
 
 
+@pytest.fixture
+def small_photo(photo: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """The same at 512 pixels, the size at which the network sees a whole photo."""
+    return photo[0][::2, ::2].copy(), photo[1][::2, ::2].copy()
+
+
 def test_a_small_shadow_costs_less_and_comes_out_as_from_all_of_the_photo(
-    photo: tuple[np.ndarray, np.ndarray], monkeypatch: pytest.MonkeyPatch
+    small_photo: tuple[np.ndarray, np.ndarray], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cropped, network = relight(*photo)
+    cropped, network = relight(*small_photo)
     monkeypatch.setattr(crop, "MARGIN", 512)
-    everything, other = relight(*photo)
+    everything, other = relight(*small_photo)
     assert (other.sizes, network.sizes) == ([(384, 512)], [(224, 192)])
     np.testing.assert_allclose(cropped, everything, atol=1e-5)
-    assert (cropped[320:380, 60:140] > 1.2 * photo[0][320:380, 60:140]).all()
+    assert (cropped[160:190, 30:70] > 1.2 * small_photo[0][160:190, 30:70]).all()
+
+
+@pytest.mark.parametrize("mode", ["quick", "removal"])
+def test_of_a_large_photo_the_network_sees_a_small_shadow_larger_than_in_a_copy(
+    photo: tuple[np.ndarray, np.ndarray], mode: str
+) -> None:
+    result, network = relight(*photo, mode=mode)
+    # 448 × 384 pixels of the photo; a copy of all of it has 224 × 192 of these.
+    assert network.sizes[0] == (384, 336)
+    assert (result[320:380, 60:140] > 1.2 * photo[0][320:380, 60:140]).all()
+    assert (result[:, 500:] == photo[0][:, 500:]).all()
+
+
+def test_the_mask_of_a_crop_is_dilated_further_than_in_training_but_no_further_than_otherwise(
+    photo: tuple[np.ndarray, np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, plain = relight(*photo, dilate=0)
+    _, closer = relight(*photo)
+    # The crop is 384 of the photo's 768 pixels wide, and 336 pixels of what the network sees.
+    widths = [np.sqrt(share * 384 * 336) for share in (plain.shares[0], closer.shares[0])]
+    assert 2 * 10 / 256 * 336 + 2 < widths[1] - widths[0] < 2 * 2 * 10 / 256 * 336
+    monkeypatch.setattr(crop, "LARGER", np.inf)
+    _, farther = relight(*photo)
+    assert closer.shares[0] < farther.shares[0]
 
 
 @pytest.mark.parametrize("mode", ["quick", "removal"])
 def test_the_network_sees_the_dilated_mask_with_a_margin_in_which_the_light_fades(
-    photo: tuple[np.ndarray, np.ndarray], mode: str
+    small_photo: tuple[np.ndarray, np.ndarray], mode: str
 ) -> None:
     def sizes(**options: object) -> list[tuple[int, ...]]:
-        return relight(photo[0], photo[1], mode=mode, **options)[1].sizes
+        return relight(*small_photo, mode=mode, **options)[1].sizes
 
     assert sizes(dilate=2)[0] < sizes(dilate=30)[0]
     assert sizes(feather=0) == sizes()
 
 
 def test_light_that_fades_far_is_seen_by_the_network_to_its_end(
-    photo: tuple[np.ndarray, np.ndarray],
+    small_photo: tuple[np.ndarray, np.ndarray],
 ) -> None:
-    near, far = (relight(*photo, feather=feather)[1].sizes[0] for feather in (28, 64))
+    near, far = (relight(*small_photo, feather=feather)[1].sizes[0] for feather in (28, 64))
     assert near < far
 
 

@@ -14,6 +14,8 @@ Field = NDArray[np.float32]
 _PIXELS = 1 << 16
 """Pixels of a strip: few enough that what is computed for them stays in the processor's cache."""
 _THREADS = 4
+Place = tuple[slice, slice]
+"""Rows and columns of a picture, whose ends are given."""
 
 
 class Picture(Protocol):
@@ -51,6 +53,42 @@ class ComputedPicture:
 
         for_each_strip(fill, *self.shape[:2])
         return whole
+
+
+def cut(picture: Picture, place: Place) -> ComputedPicture:
+    """The part (h, w, 3) of a picture at a place, read from the picture when it is read itself."""
+    (top, bottom), (left, right) = ((along.start, along.stop) for along in place)
+
+    def compute(rows: slice, columns: slice) -> Field:
+        part: Field = picture[top + rows.start : top + rows.stop, left + columns.start : left + columns.stop]
+        return part
+
+    return ComputedPicture((bottom - top, right - left, 3), compute)
+
+
+def insert(picture: Picture, part: Picture, place: Place) -> ComputedPicture:
+    """The picture (H, W, 3) with another part (h, w, 3) at a place."""
+
+    def compute(rows: slice, columns: slice) -> Field:
+        asked = rows, columns
+        found: Field = np.array(picture[asked], np.float32)
+        both = tuple(
+            slice(max(one.start, own.start), min(one.stop, own.stop))
+            for one, own in zip(asked, place, strict=True)
+        )
+        if all(along.start < along.stop for along in both):
+            found[_count_from(asked, both)] = part[_count_from(place, both)]
+        return found
+
+    return ComputedPicture(picture.shape, compute)
+
+
+def _count_from(frame: tuple[slice, ...], place: tuple[slice, ...]) -> tuple[slice, ...]:
+    """Rows and columns counted from the first ones of a frame."""
+    return tuple(
+        slice(along.start - own.start, along.stop - own.start)
+        for along, own in zip(place, frame, strict=True)
+    )
 
 
 def for_each_strip(work: Callable[[slice], None], height: int, width: int, multiple: int = 1) -> None:

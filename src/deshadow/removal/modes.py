@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from deshadow.image.filters import fit_within
-from deshadow.image.strips import Field, Picture, for_each_strip
+from deshadow.image.strips import Field, Picture, cut, for_each_strip, insert
 from deshadow.removal import reach, windows
 from deshadow.removal.agreement import PartLight, agree
 from deshadow.removal.balance import balance_colour
-from deshadow.removal.crop import crop_around
+from deshadow.removal.crop import CROP_SIDE, crop_around, crop_photo
 from deshadow.removal.options import RemovalOptions
 from deshadow.removal.parts import Part, add_change, split
 from deshadow.removal.reach import NETWORK_SIDE
@@ -24,6 +24,9 @@ from deshadow.system.memory import release_freed_memory
 
 Stage = Literal["detect", "quick", "windows"]
 
+_WIDER = 0.7
+"""How the dilation of a mask grows with the enlargement by a crop. With 0 it is what the network was trained
+with, but misses the edge of a shadow whose mask is not exact; with 1 it reaches as far as without a crop."""
 WINDOWED = 1280
 """Longest side of the picture (or the part) that Removal works on, window by window."""
 
@@ -59,11 +62,12 @@ def quick(
 ) -> Picture:
     """(H, W, 3): the photo relit by what the network makes of it, downscaled; a long photo in parts.
 
-    `advance` is called after each part with the share of the parts that is done.
+    Of a large photo with a small shadow the network sees a crop. `advance` is called after each part with the
+    share of the parts that is done.
     """
     parts = split(*weight.shape)
     if len(parts) == 1:
-        return _fit_light(backend, pixels, selection, weight, options)[0].apply(pixels, weight)
+        return _relight_whole(backend, pixels, selection, weight, options)
     axis = int(weight.shape[1] > weight.shape[0])
     shaded = [
         (part, own, mask)
@@ -85,18 +89,49 @@ def quick(
     return result
 
 
-def _fit_light(
+def _relight_whole(
     backend: Backend, pixels: Picture, selection: Selection, weight: Field, options: RemovalOptions
+) -> Picture:
+    """(H, W, 3): a photo of ordinary shape, relit."""
+    mask = _make_small_mask(selection, options.dilate)
+    place = crop_photo(mask > 0, _feather_margin(options, *mask.shape), *weight.shape)
+    if place is None:
+        return _fit_light(backend, pixels, selection, weight, options)[0].apply(pixels, weight)
+    near, own = cut(pixels, place), weight[place]
+    enlarged = min(weight.shape) / min(own.shape)
+    dilate = round(options.dilate * enlarged**_WIDER)
+    light = _fit_light(backend, near, selection.crop(place), own, options, dilate)[0]
+    return insert(pixels, light.apply(near, own), place)
+
+
+def _feather_margin(options: RemovalOptions, height: int, width: int) -> int:
+    """How far the light fades around the dilated mask in a small picture of this size, in its pixels."""
+    return math.ceil(options.feather * reach.measure_scale(height, width))
+
+
+def _fit_light(
+    backend: Backend,
+    pixels: Picture,
+    selection: Selection,
+    weight: Field,
+    options: RemovalOptions,
+    dilate_crop: int | None = None,
 ) -> tuple[Relighting, Field, NDArray[np.bool_]]:
     """The relighting of a photo or a part of it, by what the network makes of it, downscaled.
 
-    The network sees the shadow with its surroundings, or everything if that is hardly more. The second and
-    third results are, for everything at that size, the logarithm of the gain (h, w, 3) and the shadow (h, w).
+    The network sees the shadow with its surroundings, or everything if that is hardly more. If `dilate_crop`
+    is given, the photo is such a crop already, and its mask is dilated by so much. The second and third
+    results are, for everything at that size, the logarithm of the gain (h, w, 3) and the shadow (h, w).
     """
-    shadow, picture, mask = make_network_input(pixels, selection, options.dilate)
-    height, width = shadow.shape[:2]
+    if dilate_crop is None:
+        shadow, picture, mask = make_network_input(pixels, selection, options.dilate)
+        height, width = shadow.shape[:2]
+        place = crop_around(mask[0, 0] > 0, _feather_margin(options, height, width))
+    else:
+        shadow, picture, mask = make_network_input(pixels, selection, dilate_crop, CROP_SIDE)
+        height, width = shadow.shape[:2]
+        place = slice(0, height), slice(0, width)
     small_weight = downscale(weight, height, width)
-    place = crop_around(mask[0, 0] > 0, math.ceil(options.feather * reach.measure_scale(height, width)))
     noise = np.random.default_rng(options.seed).standard_normal(picture.shape).astype(np.float32)
     picture, mask, noise = (np.ascontiguousarray(each[:, :, *place]) for each in (picture, mask, noise))
     found = sample_picture(backend, picture, mask, noise, steps=options.steps, sampler=options.sampler)
@@ -109,19 +144,21 @@ def _fit_light(
     return balanced, balanced.measure_gain(), inside > 0.5
 
 
-def make_network_input(pixels: Picture, selection: Selection, dilate: int) -> tuple[Field, Field, Field]:
-    """A whole photo (H, W, 3) for the network, downscaled to (h, w, 3).
+def make_network_input(
+    pixels: Picture, selection: Selection, dilate: int, side: int = NETWORK_SIDE
+) -> tuple[Field, Field, Field]:
+    """A whole photo (H, W, 3), or a part of it, for the network: downscaled to a longer side, (h, w, 3).
 
     Returns the small photo in [0, 1], the same as (1, 3, h, w) in [-1, 1], and the dilated mask (1, 1, h, w).
     """
-    mask = _make_small_mask(selection, dilate)
+    mask = _make_small_mask(selection, dilate, side)
     shadow = downscale(pixels, *mask.shape)
     return shadow, np.ascontiguousarray((shadow * 2 - 1).transpose(2, 0, 1)[None]), mask[None, None]
 
 
-def _make_small_mask(selection: Selection, dilate: int) -> Field:
+def _make_small_mask(selection: Selection, dilate: int, side: int = NETWORK_SIDE) -> Field:
     """(h, w): the mask that the network sees of a whole photo or a part of it, dilated."""
-    return reach.make_network_mask(selection, dilate, *fit_within(selection.mask.shape, NETWORK_SIDE))
+    return reach.make_network_mask(selection, dilate, *fit_within(selection.mask.shape, side))
 
 
 def removal(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from deshadow.image.strips import Field
+from deshadow.image.strips import Field, Place
 
 LONGEST = 2.0
 """Longer side of a part, in shorter sides; photos up to this shape are processed whole."""
@@ -16,8 +16,6 @@ LEAST = 512
 """Longer side of a part at least, in pixels: the networks see so many without downscaling."""
 OVERLAP = 0.25
 """Share of its length that a part has in common with the next one, at least."""
-
-Place = tuple[slice, slice]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

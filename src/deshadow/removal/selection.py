@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from deshadow.image.strips import Place
 from deshadow.removal.masks import Mask
-from deshadow.removal.parts import Place, measure_extent
+from deshadow.removal.parts import measure_extent
 
 Labels = NDArray[np.integer[Any]]
 """(H, W): 0 outside, 1, 2, … in each shadow, from the largest."""
