@@ -272,6 +272,12 @@ def test_a_paused_ablation_goes_on_in_the_row_where_it_stopped(
             np.testing.assert_allclose(found[tensor], expected[tensor], atol=1e-5)
 
 
+def test_no_row_is_begun_in_the_last_minute_of_a_call(data: Path, tmp_path: Path) -> None:
+    ablate(ablation(data, tmp_path, "--images", "4", "--rows", "none,coarse", "--pause-after", "0.99"))
+    assert (tmp_path / "none" / "row.json").exists()
+    assert not (tmp_path / "coarse").exists()
+
+
 def test_a_signal_ends_it_with_its_code_and_the_same_command_goes_on(data: Path, tmp_path: Path) -> None:
     arguments = [str(data), *SHORT, "--images", "48", "--rows", "none", "--out", str(tmp_path)]
     command = [sys.executable, "-m", "deshadow.training.ablation", *arguments]

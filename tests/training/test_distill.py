@@ -101,6 +101,23 @@ def test_the_lesson_is_the_teachers_own_sampling_from_each_timestep(teacher: str
     assert found.isfinite().all()
 
 
+@pytest.mark.parametrize(("predicts", "exact"), [("noise", True), ("correction", False)])
+def test_a_teacher_that_predicts_noise_computes_in_float32(teacher: str, predicts: Any, exact: bool) -> None:
+    seen = list[torch.dtype]()
+
+    class Watched(LFGDiffusion):
+        def forward(self, *given: Any) -> torch.Tensor:
+            found = super().forward(*given)
+            seen.append(found.dtype)
+            return found
+
+    criterion = lesson(teacher)
+    criterion.teacher = Watched(replace(TEACHER, predicts=predicts))
+    with torch.autocast("cpu", torch.bfloat16):
+        criterion(batch())
+    assert set(seen) == {torch.float32 if exact else torch.bfloat16}
+
+
 def test_the_lit_pixels_of_a_lesson_are_those_of_the_photo(teacher: str) -> None:
     images, model = batch(), random_model(replace(TEACHER, predicts="noise"))
     mask = images.mask.clone()

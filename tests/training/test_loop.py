@@ -128,6 +128,13 @@ def test_lag_moves_the_denoiser_before_the_encoder(tmp_path: Path) -> None:
         (["--images", "8", "--predicts", "noise"], "use --final 0 with --predicts noise"),
         (["--images", "8", "--no-blind"], "take --predicts noise"),
         (["--images", "8", "--pretrain", "0"], "no trained encoder to freeze"),
+        (["--images", "8", "--freeze-encoder"], "add --pretrain 0 --invariant 0"),
+        (
+            ["--images", "8", "--freeze-encoder", "--pretrain", "0", "--invariant", "0"],
+            "needs a trained encoder",
+        ),
+        (["--images", "8", "--freeze-encoder", "--guidance", "none"], "has no encoder"),
+        (["--images", "8", "--freeze-encoder", "--preset", "detector-tiny"], "leave --freeze-encoder out"),
         (["--frobnicate"], "unrecognized arguments"),
         ([], "say how long to train"),
     ],

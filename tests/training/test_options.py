@@ -72,6 +72,11 @@ def test_every_recipe_makes_options(name: str) -> None:
     assert {key: found[key] for key in RECIPES[name]} == RECIPES[name]
 
 
+def test_a_shortened_option_is_refused() -> None:
+    with pytest.raises(ValueError, match="unrecognized arguments: --rec paper"):
+        parse_training(["--rec", "paper", "--images", "8"])
+
+
 def test_flattened_options_are_built_again() -> None:
     options = parse_training(["--recipe", "tiny", "--images", "8"])
     assert build(TrainingOptions, flatten(options)) == options
@@ -98,6 +103,7 @@ def test_the_recipe_paper_is_the_paper_to_the_letter() -> None:
         "latent_range": "free",
         "init": None,
         "encoder": None,
+        "freeze_encoder": False,
         # Eq. 7 squared, with P2 weights; Eq. 10 to 12 as written, at all timesteps alike.
         "norm": "l2",
         "weighting": "p2",

@@ -9,7 +9,7 @@ import pytest
 import torch
 from PIL import Image
 from random_models import random_model
-from training_runs import options, tensors, write_pairs
+from training_runs import last, options, tensors, write_pairs
 
 from deshadow.nn.config import find_preset
 from deshadow.nn.lfg import LFGDiffusion
@@ -93,6 +93,21 @@ def test_weights_without_a_bypass_start_a_model_with_one(tmp_path: Path) -> None
     assert all(
         torch.equal(found[name], given[name]) if name in given else not found[name].any() for name in found
     )
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "muon"])
+def test_a_frozen_encoder_stays_as_it_is_while_the_denoiser_learns(tmp_path: Path, optimizer: str) -> None:
+    checkpoint.save_model(tmp_path / "init.safetensors", random_model(find_preset("tiny")), half=False)
+    chosen = ["--init", str(tmp_path / "init.safetensors"), "--images", "16", "--optimizer", optimizer]
+    chosen += ["--freeze-encoder", "--pretrain", "0", "--invariant", "0"]
+    train(options(tmp_path / "run", *chosen, "--pause-after", "1e-9"))
+    train(options(tmp_path / "run", *chosen, "--resume"))
+    before, after = random_model(find_preset("tiny")).state_dict(), tensors(tmp_path / "run")
+    assert last(tmp_path / "run", "end")["images"] == 16
+    for kind in ("model", "average"):
+        moved = {name for name in before if (before[name].numpy() != after[f"{kind}.{name}"]).any()}
+        assert not any(name.startswith("encoder.") for name in moved)
+        assert {name.partition(".")[0] for name in moved} == {"denoiser", "fusion", "time"}
 
 
 def test_an_encoder_of_another_shape_is_refused(tmp_path: Path) -> None:

@@ -164,6 +164,8 @@ def ablate(options: Ablation) -> Path:
             left = (options.length.pause_after or math.inf) - (time.monotonic() - began) / 60
             if name == waiting[0]:
                 left = max(left, 1e-6)  # each call runs a step at least, however long opening the data took
+            elif left < 1:
+                left = 0.0  # a row would hardly have begun when it is paused
             if left > 0:
                 say(f"row {options.names.index(name) + 1} of {len(options.names)}: {name}")
             if left <= 0 or not try_row(options.row(name), open_data, left):

@@ -137,7 +137,7 @@ def parse_arguments(
     tokens: Sequence[str], arguments: Mapping[str, Argument], prog: str, about: str, positional: Sequence[str]
 ) -> dict[str, Any]:
     """The value of every argument on a command line, by argparse; those in `positional` have no flag."""
-    parser = Parser(prog=prog, description=about)
+    parser = Parser(prog=prog, description=about, allow_abbrev=False)
     for argument in arguments.values():
         text = argument.help.replace("%", "%%")
         if argument.name in positional:

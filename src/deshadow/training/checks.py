@@ -7,8 +7,9 @@ from typing import Any
 
 from deshadow.runtime import checkpoint
 from deshadow.system.progress import draw_bar
+from deshadow.training.arguments import flag_of, list_defaults
 from deshadow.training.clock import Clock
-from deshadow.training.journal import Journal, format_time
+from deshadow.training.journal import Journal, format_time, read_log
 from deshadow.training.options import TrainingOptions
 from deshadow.training.state import WEIGHTS, State
 from deshadow.training.tasks import Task
@@ -18,6 +19,27 @@ EXPLOSION = 10.0
 """A loss that is this many times larger than the one before is rolled back."""
 MOST_ROLLBACKS = 3
 """Number of rollbacks in a row after which the run ends with an error."""
+MAY_CHANGE = {
+    *("out", "resume", "init", "encoder", "data", "backgrounds", "occluders", "extra", "masked", "lit"),
+    *("skip_problems", "images", "minutes", "pause_after", "device", "compiled", "bfloat16"),
+    *("save_every", "log_every", "validate_every", "val_count", "val_steps", "val_anchor"),
+}
+"""Options that a run is often resumed with others of: where files lie, its length, how it is computed."""
+
+
+def warn_of_other_options(journal: Journal, options: TrainingOptions) -> None:
+    """Say which options of a resumed run are not those of its last call: they change what it learns."""
+    calls = [line["options"] for line in read_log(options.out) if "options" in line]
+    if not calls:
+        return
+    before = list_defaults(TrainingOptions) | json.loads(calls[-1])
+    changed = [
+        f"{flag_of(name)} {value} (before: {before[name]})"
+        for name, value in json.loads(options.to_json()).items()
+        if name not in MAY_CHANGE and value != before[name]
+    ]
+    if changed:
+        journal.say(f"resumed with other options: {', '.join(changed)}")
 
 
 def log_losses(

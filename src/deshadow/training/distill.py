@@ -6,6 +6,7 @@
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
@@ -201,7 +202,7 @@ class StudentCriterion(Criterion):
         batch = batch._replace(t=self.visited[batch.t])
         a, s = self.level(batch.t)
         noisy = diffuse(batch.clean, batch.noise, a, s)
-        with torch.no_grad():
+        with torch.no_grad(), self.teacher_precision(noisy.device):
             latent = self.teacher.encode(batch.picture, batch.mask)
             result = self.run_teacher(noisy, batch, latent).clamp(-1, 1)
         mixed = self.options.truth * batch.clean + (1 - self.options.truth) * result
@@ -216,6 +217,11 @@ class StudentCriterion(Criterion):
         else:
             encoder = self.encoder_loss(batch, guidance)
         return Losses(denoiser + encoder, denoiser, encoder)
+
+    def teacher_precision(self, device: torch.device) -> AbstractContextManager[object]:
+        """That of the student's training; float32 for a teacher whose output is divided by √ᾱ_t."""
+        exact = self.teacher.config.prediction.clips
+        return torch.autocast(device.type, enabled=False) if exact else nullcontext()
 
     def run_teacher(self, noisy: Tensor, batch: Batch, guidance: Tensor | None) -> Tensor:
         """(B, 3, H, W): where the teacher's DDIM steps lead from y_t, each picture from its own t."""

@@ -9,7 +9,7 @@ import torch
 
 from deshadow.nn.lfg import LFGDiffusion
 from deshadow.training.ahead import Batches, BatchesAhead
-from deshadow.training.checks import Keeper, Validator, log_losses
+from deshadow.training.checks import Keeper, Validator, log_losses, warn_of_other_options
 from deshadow.training.clock import Clock
 from deshadow.training.endings import Interrupted, catch_signals
 from deshadow.training.journal import Journal
@@ -26,7 +26,7 @@ def train(
     source: Any = None,
     about: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Train to the end, or to a pause, and return the scores of the last validation.
+    """Train to the end, or to a pause, and return the scores of the last validation; None if there was none.
 
     These are a `validation.Validation` for a remover, a `detector_validation.DetectorValidation` for a
     detector. `task` is by default that of the options. `source` saves opening the data again; `about` is what
@@ -70,6 +70,8 @@ class Run:
 
     def go(self) -> Any:
         """Train until the end, a pause or a signal."""
+        if self.options.resume:
+            warn_of_other_options(self.journal, self.options)
         self.journal.write("begin", self.state.images, options=self.options.to_json())
         self.clock.start()
         ending = "done" if self.clock.progress() >= 1 else ""
@@ -141,7 +143,7 @@ class Run:
         return "paused" if self.clock.pause_is_due() else ""
 
     def end(self, ending: str) -> Any:
-        """Save and validate; the scores, unless a signal asked to stop."""
+        """Save, and validate a run that is done; the last scores, unless a signal asked to stop."""
         self.keeper.save()
         if ending == "done":
             scores = self.validator.validate(self.state, self.journal)
@@ -151,7 +153,7 @@ class Run:
         self.journal.say(f"{ending} after {self.state.images:,} images; continue with --resume")
         if ending == "stopped":  # all processes agreed to, though the signal may have reached one alone
             raise Interrupted(signal.Signals(self.caught.get("signal", signal.SIGTERM)).name)
-        return self.validator.scores or self.validator.validate(self.state, self.journal)
+        return self.validator.scores  # a pause ends a call on time: a validation would take long
 
 
 def rate_share(options: Optimization, progress: float, images: int) -> float:

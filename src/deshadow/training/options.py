@@ -154,6 +154,9 @@ class ModelOptions:
     encoder: str | None = None
     """Weights whose encoder to start from, a path or a name, or `new`, instead of the encoder in --init. For
     a detector: weights of its backbone (`python -m deshadow.training.backbone`)."""
+    freeze_encoder: bool = False
+    """Train the denoiser alone; the encoder stays as it is in --init or --encoder. Needs --pretrain 0 and
+    --invariant 0, which are for the encoder."""
 
     @property
     def config(self) -> Config:
@@ -163,6 +166,8 @@ class ModelOptions:
         config = find_config(self.preset)
         if isinstance(config, ModelConfig):
             return replace(config, **changes)
+        if self.freeze_encoder:
+            changes["freeze_encoder"] = True
         if changes:
             first = flag_of(next(iter(changes)))
             raise ValueError(f"a detector has no {', '.join(changes)}: leave {first} out")
@@ -390,6 +395,8 @@ def check_objective(objective: Objective, network: ModelOptions, *, resume: bool
         )
     if not objective.blind and objective.pretrain and PREDICTIONS[model.predicts].needs_shadow:
         raise ValueError("--no-blind leaves nothing to correct in stage one: take --predicts noise")
+    if network.freeze_encoder:
+        check_frozen_encoder(objective, network, resume=resume)
     frozen = model.guidance == "latent" and objective.invariant and objective.invariant_target == "frozen"
     trained = resume or objective.pretrain or network.encoder not in (None, "new")
     if frozen and not trained and (network.init is None or network.encoder == "new"):
@@ -397,6 +404,17 @@ def check_objective(objective: Objective, network: ModelOptions, *, resume: bool
             "without stage one there is no trained encoder to freeze: let --pretrain be above 0, give --init "
             "or --encoder, or take --invariant-target detached"
         )
+
+
+def check_frozen_encoder(objective: Objective, network: ModelOptions, *, resume: bool) -> None:
+    """Refuse --freeze-encoder where there is no trained encoder, or where one would have to learn."""
+    if network.model.guidance == "none":
+        raise ValueError("a model without guidance has no encoder: leave --freeze-encoder out")
+    if objective.pretrain or objective.invariant:
+        raise ValueError("with --freeze-encoder the encoder learns nothing: add --pretrain 0 --invariant 0")
+    given = network.init if network.encoder is None else network.encoder
+    if given in (None, "new") and not resume:
+        raise ValueError("--freeze-encoder needs a trained encoder: give --init or --encoder")
 
 
 TRAIN = Command("train", "Train a model that removes or detects shadows.", TrainingOptions)

@@ -10,6 +10,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from deshadow.nn.blocks import find_kernels
 from deshadow.nn.config import Config, ModelConfig
+from deshadow.nn.lfg import LFGDiffusion
 from deshadow.training.objectives import PictureError
 from deshadow.training.optimizers import Muon
 from deshadow.training.options import Machine, Optimization, TrainingOptions
@@ -37,6 +38,10 @@ def new_state(options: TrainingOptions, task: Task, world: World) -> State:
     model = task.model(replace(options.network, init=None, encoder=None) if saved else options.network)
     layout = torch.channels_last if world.device.type == "cuda" else torch.contiguous_format
     model = model.to(world.device, memory_format=layout).train()
+    if options.network.freeze_encoder:
+        assert isinstance(model, LFGDiffusion)
+        assert model.encoder is not None
+        model.encoder.requires_grad_(requires_grad=False)
     average = deepcopy(model).eval().requires_grad_(requires_grad=False)
     frozen, objective = None, options.objective
     if has_latent(model.config) and objective.invariant and objective.invariant_target == "frozen":
