@@ -114,7 +114,7 @@ def test_the_network_sees_the_dilated_mask_with_a_margin_in_which_the_light_fade
     small_photo: tuple[np.ndarray, np.ndarray], mode: str
 ) -> None:
     def sizes(**options: object) -> list[tuple[int, ...]]:
-        return relight(*small_photo, mode=mode, **options)[1].sizes
+        return relight(small_photo[0], small_photo[1], mode=mode, **options)[1].sizes
 
     assert sizes(dilate=2)[0] < sizes(dilate=30)[0]
     assert sizes(feather=0) == sizes()

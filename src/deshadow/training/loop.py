@@ -70,7 +70,7 @@ class Run:
 
     def go(self) -> Any:
         """Train until the end, a pause or a signal."""
-        if self.options.resume:
+        if self.options.resume and self.world.leads:
             warn_of_other_options(self.journal, self.options)
         self.journal.write("begin", self.state.images, options=self.options.to_json())
         self.clock.start()
