@@ -25,8 +25,8 @@ from deshadow.system.memory import release_freed_memory
 Stage = Literal["detect", "quick", "windows"]
 
 _WIDER = 0.7
-"""How the dilation of a mask grows with the enlargement by a crop. With 0 it is what the network was trained
-with, but misses the edge of a shadow whose mask is not exact; with 1 it reaches as far as without a crop."""
+"""The mask of a crop is dilated by the crop's enlargement to this power times as much as in training. With 0
+an edge that the mask misses stays visible; with 1 the mask reaches as far in the photo as without a crop."""
 WINDOWED = 1280
 """Longest side of the picture (or the part) that Removal works on, window by window."""
 

@@ -24,7 +24,7 @@ MAY_CHANGE = {
     *("skip_problems", "images", "minutes", "pause_after", "device", "compiled", "bfloat16"),
     *("save_every", "log_every", "validate_every", "val_count", "val_steps", "val_anchor"),
 }
-"""Options that a run is often resumed with others of: where files lie, its length, how it is computed."""
+"""Options that may differ when a run is resumed: where files lie, its length, how it is computed."""
 
 
 def warn_of_other_options(journal: Journal, options: TrainingOptions) -> None:
