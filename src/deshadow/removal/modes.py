@@ -77,7 +77,7 @@ def quick(
     lights = []
     for done, (part, own, mask) in enumerate(shaded, start=1):
         place, along = part.place, part.place[axis]
-        found, log_gain, inside = _fit_light(backend, pixels[place], own, weight[place], options)
+        found, log_gain, inside = _fit_light(backend, pixels[place], own, mask, weight[place], options)
         protected = reach.downscale_protected(own, *mask.shape)
         lit = (mask == 0) if protected is None else (mask == 0) & ~protected
         lights.append(PartLight(along.start, along.stop, found, log_gain, inside, float(lit.mean())))
@@ -96,11 +96,12 @@ def _relight_whole(
     mask = _make_small_mask(selection, options.dilate)
     place = crop_photo(mask > 0, _feather_margin(options, *mask.shape), *weight.shape)
     if place is None:
-        return _fit_light(backend, pixels, selection, weight, options)[0].apply(pixels, weight)
-    near, own = cut(pixels, place), weight[place]
+        light = _fit_light(backend, pixels, selection, mask, weight, options)[0]
+        return light.apply(pixels, weight)
+    near, chosen, own = cut(pixels, place), selection.crop(place), weight[place]
     enlarged = min(weight.shape) / min(own.shape)
-    dilate = round(options.dilate * enlarged**_WIDER)
-    light = _fit_light(backend, near, selection.crop(place), own, options, dilate)[0]
+    mask = _make_small_mask(chosen, round(options.dilate * enlarged**_WIDER), CROP_SIDE)
+    light = _fit_light(backend, near, chosen, mask, own, options, cropped=True)[0]
     return insert(pixels, light.apply(near, own), place)
 
 
@@ -113,28 +114,26 @@ def _fit_light(
     backend: Backend,
     pixels: Picture,
     selection: Selection,
+    mask: Field,
     weight: Field,
     options: RemovalOptions,
-    dilate_crop: int | None = None,
+    cropped: bool = False,
 ) -> tuple[Relighting, Field, NDArray[np.bool_]]:
     """The relighting of a photo or a part of it, by what the network makes of it, downscaled.
 
-    The network sees the shadow with its surroundings, or everything if that is hardly more. If `dilate_crop`
-    is given, the photo is such a crop already, and its mask is dilated by so much. The second and third
+    `mask` (h, w) is the dilated mask at the size to which it is downscaled. The network sees the shadow with
+    its surroundings, or everything if that is hardly more or is `cropped` already. The second and third
     results are, for everything at that size, the logarithm of the gain (h, w, 3) and the shadow (h, w).
     """
-    if dilate_crop is None:
-        shadow, picture, mask = make_network_input(pixels, selection, options.dilate)
-        height, width = shadow.shape[:2]
-        place = crop_around(mask[0, 0] > 0, _feather_margin(options, height, width))
-    else:
-        shadow, picture, mask = make_network_input(pixels, selection, dilate_crop, CROP_SIDE)
-        height, width = shadow.shape[:2]
-        place = slice(0, height), slice(0, width)
+    height, width = mask.shape
+    place = slice(0, height), slice(0, width)
+    if not cropped:
+        place = crop_around(mask > 0, _feather_margin(options, height, width))
+    shadow, picture, hole = _make_input(pixels, mask)
     small_weight = downscale(weight, height, width)
     noise = np.random.default_rng(options.seed).standard_normal(picture.shape).astype(np.float32)
-    picture, mask, noise = (np.ascontiguousarray(each[:, :, *place]) for each in (picture, mask, noise))
-    found = sample_picture(backend, picture, mask, noise, steps=options.steps, sampler=options.sampler)
+    picture, hole, noise = (np.ascontiguousarray(each[:, :, *place]) for each in (picture, hole, noise))
+    found = sample_picture(backend, picture, hole, noise, steps=options.steps, sampler=options.sampler)
     clean = shadow.copy()
     clean[place] = ((found[0].transpose(1, 2, 0) + 1) / 2).clip(0, 1)
     relighting = Relighting.fit(shadow, clean, small_weight, pixels)
@@ -144,14 +143,16 @@ def _fit_light(
     return balanced, balanced.measure_gain(), inside > 0.5
 
 
-def make_network_input(
-    pixels: Picture, selection: Selection, dilate: int, side: int = NETWORK_SIDE
-) -> tuple[Field, Field, Field]:
-    """A whole photo (H, W, 3), or a part of it, for the network: downscaled to a longer side, (h, w, 3).
+def make_network_input(pixels: Picture, selection: Selection, dilate: int) -> tuple[Field, Field, Field]:
+    """A whole photo (H, W, 3) for the network, downscaled to (h, w, 3).
 
     Returns the small photo in [0, 1], the same as (1, 3, h, w) in [-1, 1], and the dilated mask (1, 1, h, w).
     """
-    mask = _make_small_mask(selection, dilate, side)
+    return _make_input(pixels, _make_small_mask(selection, dilate))
+
+
+def _make_input(pixels: Picture, mask: Field) -> tuple[Field, Field, Field]:
+    """What `make_network_input` returns, for a dilated mask (h, w)."""
     shadow = downscale(pixels, *mask.shape)
     return shadow, np.ascontiguousarray((shadow * 2 - 1).transpose(2, 0, 1)[None]), mask[None, None]
 
